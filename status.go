@@ -1,0 +1,93 @@
+package plimsoll
+
+import (
+	"time"
+
+	"github.com/plimsoll-go/plimsoll/core"
+)
+
+// Observer is told of every ended or refused call, one struct an event. It is
+// called outside the gate's locks, on the goroutine that caused the event, and
+// must not block.
+type Observer interface {
+	Ended(CallEnded)
+}
+
+// CallEnded describes one call that has ended, or never began.
+type CallEnded struct {
+	Pool, Class string
+	Outcome     Outcome
+	Reason      Reason // when Outcome is Refused
+	Waited      time.Duration
+	Ran         time.Duration
+	// Shadow is true when the decision was not enforced: a refused call ran all the same.
+	Shadow bool
+}
+
+// Status is one consistent look at each pool; pools are looked at one after another.
+type Status struct {
+	Uptime   time.Duration
+	Draining bool
+	Pools    []PoolStatus
+}
+
+// PoolStatus is what one pool looks like.
+type PoolStatus struct {
+	Name           string
+	Mode           Mode
+	Order          Order
+	Door           Door
+	Slots          int // units
+	Workers        int
+	Used           int // units
+	Running        int // calls
+	Waiting        int // calls
+	WaitingLimit   int
+	HeadAge        time.Duration // how long the oldest waiting call has waited
+	Expected       time.Duration // in force: configured or learnt
+	Margin         time.Duration
+	MarginLearnt   bool
+	ExpectedLearnt bool
+	Broken         bool   // an internal error was found; the pool lets everything through
+	Stale          uint64 // releases of tickets that had been released
+	Classes        []ClassStatus
+}
+
+// ClassStatus is what one class looks like.
+type ClassStatus struct {
+	Name         string
+	Rank         int
+	Deadline     time.Duration
+	Objective    float64
+	Reserve      int
+	Running      int // calls
+	Used         int // units
+	Waiting      int
+	WaitingLimit int // -1: only the pool's
+	HeadAge      time.Duration
+	Arrived      uint64
+	Outcomes     [core.NumOutcomes]uint64 // indexed by Outcome; Refused is their sum by reason
+	Refused      [core.NumReasons]uint64  // indexed by Reason
+	WouldRefuse  [core.NumReasons]uint64  // in shadow mode
+	Wait         Histogram                // of the calls that ran
+	Run          Histogram
+}
+
+// Histogram counts durations in buckets; HistogramBounds are their upper bounds.
+type Histogram struct {
+	Counts [len(HistogramBounds) + 1]uint64
+	Sum    time.Duration
+}
+
+// HistogramBounds are the inclusive upper bounds of a Histogram's buckets; one
+// more bucket holds what is longer.
+var HistogramBounds = [...]time.Duration{
+	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+	time.Minute, 5 * time.Minute,
+}
+
+// Status looks at the gate.
+func (g *Gate) Status() Status { panic("being built") }
