@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// rootCommand builds the whole command tree. Each command is made by a function
+// in a file of its own, so a new command is that file and a line here.
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "plimsoll",
+		Short: "Load control: a bound on every queue, and a decision whose work survives",
+		Long: `Plimsoll keeps a service alive when it is offered more work than it can do.
+
+Every place where work can pile up gets a bound, every wait a deadline, every
+refusal is said out loud and has had no effect, and when not everything can
+survive, whose work does has been decided beforehand.
+
+Exit status: 0 good, 1 the answer is no, 2 usage or configuration is wrong,
+3 the machine or the network failed.`,
+		Example: `  plimsoll serve --listen :8080 --upstream http://127.0.0.1:9000 --workers 4
+  plimsoll version`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+	})
+	root.AddCommand(
+		versionCommand(),
+	)
+	return root
+}
+
+// markStart tells errors of a command's work from errors of its command line:
+// the value is true as soon as a command's own function has been entered.
+func markStart(c *cobra.Command) *bool {
+	started := new(bool)
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		if do := c.RunE; do != nil {
+			c.RunE = func(c *cobra.Command, args []string) error {
+				*started = true
+				return do(c, args)
+			}
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(c)
+	return started
+}
