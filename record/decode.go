@@ -25,6 +25,9 @@ var errShort = errors.New("the entry ends in the middle of a field")
 func (c *decoder) decode(b []byte, e *Entry) error {
 	c.b, c.err = b, nil
 	e.Kind = Kind(c.byte())
+	if c.err == nil && e.Kind > KindRecord {
+		return fmt.Errorf("no such kind of entry: %d", e.Kind)
+	}
 	if e.Kind != KindRecord {
 		e.Group = c.int()
 	}
@@ -39,8 +42,6 @@ func (c *decoder) decode(b []byte, e *Entry) error {
 		e.Lost = c.uvarint()
 	case KindRecord:
 		c.record(&e.Record)
-	default:
-		c.fail(fmt.Errorf("no such kind of entry: %d", e.Kind))
 	}
 	if c.err == nil && len(c.b) > 0 {
 		c.err = fmt.Errorf("%d bytes are left after the last field", len(c.b))

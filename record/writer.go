@@ -17,6 +17,7 @@ type Writer struct {
 	json   bool
 	limits limits
 	enc    encoder
+	one    Entry
 	buf    []byte
 	err    error
 }
@@ -52,23 +53,31 @@ func NewWriter(w io.Writer, enc Encoding, source string) (*Writer, error) {
 // Snapshot writes the state of a machine. Events of a group may follow only
 // after a snapshot of it.
 func (w *Writer) Snapshot(group int, s *core.State) error {
-	return w.Write(&Entry{Kind: KindSnapshot, Group: group, State: s})
+	return w.write(Entry{Kind: KindSnapshot, Group: group, State: s})
 }
 
 // Event writes one event with its effects. Neither is kept.
 func (w *Writer) Event(group int, e core.Event, effects []core.Effect) error {
-	return w.Write(&Entry{Kind: KindEvent, Group: group, Event: e, Effects: effects})
+	return w.write(Entry{Kind: KindEvent, Group: group, Event: e, Effects: effects})
 }
 
 // Gap says that events of a group are missing here; a snapshot must follow
 // before its next event. Lost is how many, or 0 if nobody counted.
 func (w *Writer) Gap(group int, lost uint64) error {
-	return w.Write(&Entry{Kind: KindGap, Group: group, Lost: lost})
+	return w.write(Entry{Kind: KindGap, Group: group, Lost: lost})
 }
 
 // Record writes one ended call.
 func (w *Writer) Record(r *Record) error {
-	return w.Write(&Entry{Kind: KindRecord, Record: *r})
+	return w.write(Entry{Kind: KindRecord, Record: *r})
+}
+
+// write keeps the entry off the heap.
+func (w *Writer) write(e Entry) error {
+	w.one = e
+	err := w.Write(&w.one)
+	w.one = Entry{}
+	return err
 }
 
 // Write writes an entry of any kind, and keeps nothing of it. An entry with a
