@@ -1,0 +1,387 @@
+package httpgate
+
+import (
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"path"
+	"slices"
+	"strings"
+)
+
+// From says whose requests a rule holds for.
+type From uint8
+
+const (
+	// FromAuto is FromTrusted for a rule that reads a header, because anybody
+	// can write one, and FromAny for every other rule.
+	FromAuto From = iota
+	// FromTrusted restricts a rule to trusted peers.
+	FromTrusted
+	// FromAny lets a rule hold for everybody, also one that reads a header:
+	// then every client may choose the class for itself.
+	FromAny
+)
+
+var fromNames = [...]string{"", "trusted", "any"}
+
+// String returns the token used in configuration files.
+func (f From) String() string {
+	if int(f) < len(fromNames) {
+		return fromNames[f]
+	}
+	return fmt.Sprintf("from(%d)", uint8(f))
+}
+
+// MarshalText writes the token.
+func (f From) MarshalText() ([]byte, error) {
+	if int(f) < len(fromNames) {
+		return []byte(fromNames[f]), nil
+	}
+	return nil, fmt.Errorf("httpgate: no such from: %d", uint8(f))
+}
+
+// UnmarshalText reads the token.
+func (f *From) UnmarshalText(b []byte) error {
+	i := slices.Index(fromNames[:], string(b))
+	if i < 0 {
+		return fmt.Errorf("httpgate: no such from: %q; one of %q", b, fromNames[1:])
+	}
+	*f = From(i)
+	return nil
+}
+
+// Match is a conjunction: every part that is not empty must hold. An empty
+// Match holds for every request.
+type Match struct {
+	// Path is compared with the decoded path after "." and ".." and empty
+	// segments have been resolved, so that /checkout/../reports is not in
+	// /checkout/. A "*" at the end stands for anything, one elsewhere for
+	// anything without a slash. It begins with "/" or "*".
+	Path string
+	// Method is compared as it stands.
+	Method string
+	// Host is compared without port and without regard to case;
+	// "*.example.org" holds for any name below example.org.
+	Host string
+	// Header maps names to values. A header holds when it is there once and
+	// has that very value; "*" as value means that it is there at all.
+	Header map[string]string
+	// ClassHeader names a header whose value is the name of the class. It
+	// holds when the header is there once and names a class of the gate. A
+	// rule with it has no Class.
+	ClassHeader string
+	// From restricts the rule to some peers.
+	From From
+}
+
+// Rule gives a class to the requests for which When holds.
+type Rule struct {
+	When  Match
+	Class string
+}
+
+// Rules are compiled rules. They do not change and may be shared.
+type Rules struct {
+	list []rule
+	// claims are the headers in which a trusted peer speaks of a class, by
+	// canonical name: nobody else's are passed on.
+	claims []string
+}
+
+type rule struct {
+	class       string
+	path        glob
+	method      string
+	host        string // in lower case; a suffix with its dot when wild
+	wildHost    bool
+	headers     []header
+	classHeader string
+	trusted     bool
+}
+
+type header struct{ name, value string }
+
+// CompileRules checks rules and compiles them. Of the rules that hold for a
+// request the first wins; when none holds, the gate's default class is taken.
+// Whether the classes exist is checked by [New].
+func CompileRules(rules []Rule) (*Rules, error) {
+	c := &Rules{}
+	for i, r := range rules {
+		k, err := compile(r)
+		if err != nil {
+			return nil, fmt.Errorf("httpgate: rule %d: %w", i+1, err)
+		}
+		c.list = append(c.list, k)
+		if k.trusted {
+			for _, h := range k.headers {
+				c.claim(h.name)
+			}
+			if k.classHeader != "" {
+				c.claim(k.classHeader)
+			}
+		}
+	}
+	return c, nil
+}
+
+func (c *Rules) claim(name string) {
+	if !slices.Contains(c.claims, name) {
+		c.claims = append(c.claims, name)
+	}
+}
+
+func compile(r Rule) (rule, error) {
+	m := r.When
+	k := rule{class: r.Class, method: m.Method, host: strings.ToLower(m.Host)}
+	switch {
+	case m.ClassHeader == "" && r.Class == "":
+		return k, fmt.Errorf("no class; a class, or a class header that names it, is needed")
+	case m.ClassHeader != "" && r.Class != "":
+		return k, fmt.Errorf("class %q beside class header %q; one of the two is allowed", r.Class, m.ClassHeader)
+	case m.From > FromAny:
+		return k, fmt.Errorf("%v; one of %q", m.From, fromNames[1:])
+	}
+	if m.Path != "" {
+		if m.Path[0] != '/' && m.Path[0] != '*' {
+			return k, fmt.Errorf("path %q; it must begin with / or *", m.Path)
+		}
+		k.path = compileGlob(m.Path)
+	}
+	if rest, wild := strings.CutPrefix(k.host, "*"); wild {
+		k.host, k.wildHost = rest, true
+	}
+	if strings.Contains(k.host, "*") || k.wildHost && !strings.HasPrefix(k.host, ".") {
+		return k, fmt.Errorf("host %q; a name, or *. and a name, is allowed", m.Host)
+	}
+	if err := k.compileHeaders(m); err != nil {
+		return k, err
+	}
+	k.trusted = m.From == FromTrusted || m.From == FromAuto && (len(k.headers) > 0 || k.classHeader != "")
+	return k, nil
+}
+
+func (k *rule) compileHeaders(m Match) error {
+	for name, value := range m.Header {
+		c, err := headerName(name)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(k.headers, func(h header) bool { return h.name == c }) {
+			return fmt.Errorf("header %q is there twice", c)
+		}
+		k.headers = append(k.headers, header{c, value})
+	}
+	slices.SortFunc(k.headers, func(a, b header) int { return strings.Compare(a.name, b.name) })
+	if m.ClassHeader == "" {
+		return nil
+	}
+	var err error
+	k.classHeader, err = headerName(m.ClassHeader)
+	return err
+}
+
+// headerName is the canonical form of name, in which net/http keeps headers.
+func headerName(name string) (string, error) {
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; c == ':' || c == '/' || !isToken(c, false) {
+			return "", fmt.Errorf("header %q is no header name", name)
+		}
+	}
+	c := textproto.CanonicalMIMEHeaderKey(name)
+	switch c {
+	case "":
+		return "", fmt.Errorf("empty header name")
+	case "Host":
+		return "", fmt.Errorf("header Host; match on the host instead")
+	}
+	return c, nil
+}
+
+// Why a claim of a class was ignored.
+const (
+	// IgnoredUntrusted: the peer is not trusted.
+	IgnoredUntrusted = "ignored: untrusted"
+	// IgnoredValue: the value names no class, or the header was there twice.
+	IgnoredValue = "ignored: bad value"
+)
+
+// decision is what the rules made of a request.
+type decision struct {
+	class   string // "" is the gate's default
+	header  string // the class header that named it
+	ignored string
+}
+
+// decide finds the class of a request. It allocates nothing unless the path
+// has to be cleaned.
+func (c *Rules) decide(p *peer, known map[string]string) decision {
+	var d decision
+	if c == nil || len(c.list) == 0 {
+		return d
+	}
+	q := query{r: p.r, path: cleanPath(p.r.URL.Path)}
+	for i := range c.list {
+		k := &c.list[i]
+		if !k.holds(&q) {
+			continue
+		}
+		claimed, good := k.claimed(p.r.Header)
+		if k.trusted && claimed && !p.trusted() {
+			d.ignored = IgnoredUntrusted
+			continue
+		}
+		if k.classHeader == "" {
+			if good && (!k.trusted || p.trusted()) {
+				return d.won(k.class, "", claimed)
+			}
+		} else if good {
+			v := p.r.Header[k.classHeader]
+			if _, ok := known[v[0]]; ok && len(v) == 1 {
+				return d.won(v[0], k.classHeader, true)
+			}
+		}
+		if claimed && k.trusted && d.ignored == "" {
+			d.ignored = IgnoredValue
+		}
+	}
+	return d
+}
+
+// won ends a decision. A claim that one rule did not know and another did was
+// a good one.
+func (d decision) won(class, header string, claimed bool) decision {
+	d.class, d.header = class, header
+	if claimed && d.ignored == IgnoredValue {
+		d.ignored = ""
+	}
+	return d
+}
+
+// claimed says whether the headers that the rule reads are all there, and
+// whether they say what the rule asks for. A class header's value is not
+// looked at.
+func (k *rule) claimed(h http.Header) (there, good bool) {
+	good = true
+	for _, e := range k.headers {
+		v := h[e.name]
+		if len(v) == 0 {
+			return false, false
+		}
+		if e.value != "*" && (len(v) != 1 || v[0] != e.value) {
+			good = false
+		}
+	}
+	if k.classHeader != "" && len(h[k.classHeader]) == 0 {
+		return false, false
+	}
+	return len(k.headers) > 0 || k.classHeader != "", good
+}
+
+// query is what several rules look at and is worked out once.
+type query struct {
+	r    *http.Request
+	path string
+	host string
+}
+
+// holds compares everything but headers and the peer.
+func (k *rule) holds(q *query) bool {
+	if k.method != "" && k.method != q.r.Method {
+		return false
+	}
+	if !k.path.match(q.path) {
+		return false
+	}
+	if k.host == "" {
+		return true
+	}
+	if q.host == "" {
+		q.host = hostName(q.r.Host)
+	}
+	if k.wildHost {
+		return len(q.host) > len(k.host) && strings.EqualFold(q.host[len(q.host)-len(k.host):], k.host)
+	}
+	return strings.EqualFold(q.host, k.host)
+}
+
+// hostName cuts the port off, leaving an IPv6 address in its brackets.
+func hostName(s string) string {
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
+		return s[:i]
+	}
+	return s
+}
+
+// cleanPath resolves what a server behind the gate would resolve, so that a
+// request cannot dress as another: most paths are clean and are returned as
+// they are.
+func cleanPath(p string) string {
+	if !strings.Contains(p, "//") && !strings.Contains(p, "/.") {
+		return p
+	}
+	c := path.Clean("/" + p)
+	if strings.HasSuffix(p, "/") && c != "/" {
+		c += "/"
+	}
+	return c
+}
+
+// glob is a compiled path pattern: the text before the first star, and what
+// follows it when there is more than a star at the end.
+type glob struct {
+	set    bool
+	prefix string
+	rest   string // with its first star; "" when there is none
+}
+
+func compileGlob(s string) glob {
+	i := strings.IndexByte(s, '*')
+	if i < 0 {
+		return glob{set: true, prefix: s}
+	}
+	return glob{set: true, prefix: s[:i], rest: s[i:]}
+}
+
+func (g *glob) match(s string) bool {
+	switch {
+	case !g.set:
+		return true
+	case g.rest == "":
+		return s == g.prefix
+	case !strings.HasPrefix(s, g.prefix):
+		return false
+	case g.rest == "*":
+		return true
+	}
+	return star(g.rest, s[len(g.prefix):])
+}
+
+// star matches s with a pattern that has stars in more places than its end. It
+// goes back to the last star only, and no star there crosses a slash, so it
+// takes at most len(p)·len(s) steps.
+func star(p, s string) bool {
+	back, from := -1, 0
+	i, j := 0, 0
+	for j < len(s) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			if i == len(p)-1 {
+				return true
+			}
+			back, from = i, j
+			i++
+		case i < len(p) && p[i] == s[j]:
+			i, j = i+1, j+1
+		case back >= 0 && s[from] != '/':
+			from++
+			i, j = back+1, from
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}
