@@ -51,7 +51,8 @@ type Config struct {
 	// a pool or reason that is not in it has the usual one.
 	Statuses map[string]map[plimsoll.Reason]int
 	// AheadBytes bounds, over all calls, the bytes of bodies that are read
-	// while their calls wait.
+	// while their calls wait, so that a client that leaves is seen; 0 reads
+	// none.
 	AheadBytes int64
 	// Warnings are what is valid and still cannot deliver what it seems to
 	// promise, in the order of the file.
@@ -80,6 +81,9 @@ type Upstream struct {
 	// HeaderTimeout bounds the wait for an answer's header once the request is
 	// sent; 0 means that only the call's deadline bounds it.
 	HeaderTimeout time.Duration
+	// BodyIdle bounds the time between two reads of an answer's body; 0 means
+	// that it may be silent for ever.
+	BodyIdle time.Duration
 	// IdleTimeout is how long an unused connection to the upstream is kept.
 	IdleTimeout time.Duration
 	// Connections bounds the idle connections kept; 0 means as many as there
@@ -95,16 +99,17 @@ type Rule struct {
 
 // When is a conjunction: every part that is not empty must hold.
 type When struct {
-	// Path is an exact path, or a prefix when it ends in "*": "/checkout/*"
-	// matches whatever begins with "/checkout/".
+	// Path is compared with the decoded, cleaned path. A "*" at its end stands
+	// for anything, one elsewhere for anything without a slash: "/checkout/*"
+	// holds for whatever is below /checkout/.
 	Path string
 	// Method is compared as it stands, in capitals.
 	Method string
 	// Host is compared without its port and in lower case; "*.example.org"
 	// matches any name below example.org.
 	Host string
-	// Header maps canonical header names to the value that one of the header's
-	// lines must have; "*" as value means that the header is present.
+	// Header maps canonical header names to the value that the header must
+	// have; "*" as value means that the header is present.
 	Header map[string]string
 	// Trusted is true when the rule holds only for peers in Config.Trust
 	// (from: trusted). It is true by default for rules with a Header.
@@ -119,7 +124,8 @@ type Timeouts struct {
 	Idle time.Duration
 	// BodyIdle bounds the time between two reads of a request's body.
 	BodyIdle time.Duration
-	// WriteIdle bounds the time between two writes of an answer's body.
+	// WriteIdle is how long one write of an answer may be stuck because its
+	// client does not read; an answer that has nothing to write is not meant.
 	WriteIdle time.Duration
 	// Stream is how long an upgraded connection may be silent in both directions.
 	Stream time.Duration

@@ -1,11 +1,67 @@
 package config
 
-import "errors"
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+)
 
-// Load reads and checks the file at path; "-" is not special here.
-func Load(path string) (*Config, error) { return nil, errors.New("config: files are not read yet") }
+// Load reads and checks the file at path. The error is an [Error] when the
+// file could be read and is wrong, and the operating system's when not.
+func Load(path string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	defer f.Close()
+	return Read(path, f)
+}
 
-// Parse checks data, which is called name in messages.
+// Read is Load for what is open already and is called name in messages. It
+// reads at most [MaxFile] bytes and one more.
+func Read(name string, from io.Reader) (*Config, error) {
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, io.LimitReader(from, MaxFile+1)); err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return Parse(name, b.Bytes())
+}
+
+// Parse checks data, which is called name in messages. The error is an [Error].
 func Parse(name string, data []byte) (*Config, error) {
-	return nil, errors.New("config: files are not read yet")
+	r := newReader(nil, nil)
+	text, ok := r.decodeText(data)
+	if !ok {
+		return nil, newError(name, r.problems)
+	}
+	root := r.readTree(text)
+	if root == nil {
+		return nil, newError(name, r.problems)
+	}
+	c, err := r.finish(name, root)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	c.Source = Source{Path: name, SHA256: hex.EncodeToString(sum[:])}
+	return c, nil
+}
+
+// finish turns a tree into a Config, or all its problems into an error.
+func (r *reader) finish(name string, root *node) (*Config, error) {
+	d := &draft{}
+	r.marks[""] = &node{kind: root.kind, line: root.line, column: root.column, width: 1}
+	section{fields: d.fields()}.read(r, "", root)
+	if root.kind == mappingNode {
+		d.resolve(r)
+	}
+	if len(r.problems) > 0 {
+		return nil, newError(name, r.problems)
+	}
+	c := d.config()
+	c.Warnings = r.warnings(c)
+	return c, nil
 }

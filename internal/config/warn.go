@@ -1,0 +1,439 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-go/plimsoll"
+)
+
+// warner collects what a valid configuration cannot deliver.
+type warner struct {
+	r   *reader
+	c   *Config
+	out []Warning
+}
+
+// warnings are those of c, in the order of the file.
+func (r *reader) warnings(c *Config) []Warning {
+	w := &warner{r: r, c: c}
+	w.server()
+	w.classification()
+	for i := range c.Gate.Pools {
+		w.pool(&c.Gate.Pools[i])
+	}
+	slices.SortStableFunc(w.out, func(a, b Warning) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return slices.CompactFunc(w.out, func(a, b Warning) bool { return a == b })
+}
+
+func (w *warner) add(level Level, code, path, format string, args ...any) {
+	n := w.r.near(path)
+	x := Warning{Level: level, Code: code, Key: w.r.name(path), Text: fmt.Sprintf(format, args...)}
+	if w.r.src != nil {
+		x.Line, x.Column = max(n.line, 1), max(n.column, 1)
+	}
+	w.out = append(w.out, x)
+}
+
+// ref is what the user calls another key.
+func (w *warner) ref(path string) string { return w.r.name(path) }
+
+// balancerIdle is how long common balancers keep an idle connection.
+const balancerIdle = 60 * time.Second
+
+// server is about what is around the gate.
+func (w *warner) server() {
+	c := w.c
+	if c.Admin == "" {
+		w.add(Hint, "no-admin", "admin", "there is no admin listener, so no /readyz, /metrics or /statusz; give it an address of its own, such as 127.0.0.1:8081")
+	}
+	if c.Timeouts.Idle <= balancerIdle {
+		w.add(Warn, "idle-timeout", "timeouts.idle", "closes idle connections after %s, and common balancers keep theirs for %s: both may close and send at the same instant, which clients see as a reset; more than the balancer's, such as 90s, is safe", showDuration(c.Timeouts.Idle), showDuration(balancerIdle))
+	}
+	longest, class := longestDeadline(c)
+	if t := c.Upstream.HeaderTimeout; t > 0 && t < longest {
+		w.add(Warn, "header-timeout", "upstream.header_timeout", "gives up after %s, but class %s has %s: answers that would be in time are cut off; at least %[3]s, or 0 to leave it to the deadline", showDuration(t), class, showDuration(longest))
+	}
+	if t := c.Drain.Grace; t < longest {
+		w.add(Warn, "drain-grace", "drain.grace", "ends after %s, but a call of class %s may take %s: calls that would be in time are cut off; at least %[3]s", showDuration(t), class, showDuration(longest))
+	}
+}
+
+func longestDeadline(c *Config) (d time.Duration, class string) {
+	for _, k := range c.Gate.Classes {
+		if k.Deadline > d {
+			d, class = k.Deadline, k.Name
+		}
+	}
+	return d, class
+}
+
+// classification is about who gets which class.
+func (w *warner) classification() {
+	w.trust()
+	for i := range w.c.Classify {
+		w.rule(i)
+	}
+	if w.c.ClassHeader != "" {
+		return // any class may be named
+	}
+	for _, k := range w.c.Gate.Classes {
+		named := slices.ContainsFunc(w.c.Classify, func(r Rule) bool { return r.Class == k.Name })
+		if !named && k.Name != w.c.Gate.Default {
+			w.add(Warn, "unreachable", join("classes", k.Name), "no call gets class %s: no rule names it, it is not the default, and no %s is read; add a rule to classify, or read a header", k.Name, w.header())
+		}
+	}
+}
+
+func (w *warner) header() string {
+	if w.r.flags != nil {
+		return w.ref("class_header")
+	}
+	return "class_header"
+}
+
+func (w *warner) trust() {
+	for i, p := range w.c.Trust {
+		if p.Bits() == 0 {
+			w.add(Warn, "trust-everyone", fmt.Sprintf("trust[%d]", i), "trusts everybody (%s): any client may claim any class and deadline; name the networks of the peers that set the headers", p)
+		}
+	}
+	if len(w.c.Trust) > 0 {
+		return
+	}
+	if w.c.ClassHeader != "" {
+		w.add(Warn, "nobody-trusted", "class_header", "%s is never believed, because trust is empty; name the peers that set it in trust", w.c.ClassHeader)
+	}
+	for i, k := range w.c.Classify {
+		if k.When.Trusted {
+			w.add(Warn, "nobody-trusted", fmt.Sprintf("classify[%d].when", i), "never holds: it is for trusted peers only, and trust is empty; name them in trust")
+		}
+	}
+}
+
+func (w *warner) rule(i int) {
+	k := &w.c.Classify[i]
+	path := fmt.Sprintf("classify[%d]", i)
+	for j := range i {
+		if k.When.within(&w.c.Classify[j].When) {
+			w.add(Warn, "rule-shadowed", path, "never decides: rule classify[%d] holds whenever it does, comes first and gives class %s; move this one before it, or remove it", j, w.c.Classify[j].Class)
+			break
+		}
+	}
+	if len(k.When.Header) > 0 && !k.When.Trusted && w.above(k.Class) {
+		w.add(Warn, "claimable", path+".when.from", "lets every client have class %s by sending a header; from: trusted believes only the peers in trust", k.Class)
+	}
+}
+
+// above tells whether a class is more critical than another of its pool.
+func (w *warner) above(class string) bool {
+	for _, a := range w.c.Gate.Classes {
+		if a.Name != class {
+			continue
+		}
+		for _, b := range w.c.Gate.Classes {
+			if b.Pool == a.Pool && b.Rank > a.Rank {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// within tells whether other holds whenever w does. A false may be wrong.
+func (w *When) within(other *When) bool {
+	if !pathWithin(w.Path, other.Path) || !hostWithin(w.Host, other.Host) ||
+		other.Method != "" && other.Method != w.Method || other.Trusted && !w.Trusted {
+		return false
+	}
+	for name, value := range other.Header {
+		mine, ok := w.Header[name]
+		if !ok || value != "*" && value != mine {
+			return false
+		}
+	}
+	return true
+}
+
+func pathWithin(inner, outer string) bool {
+	if outer == "" || inner == outer {
+		return true
+	}
+	prefix, rest, star := strings.Cut(outer, "*")
+	return star && rest == "" && strings.HasPrefix(inner, prefix)
+}
+
+func hostWithin(inner, outer string) bool {
+	if outer == "" || inner == outer {
+		return true
+	}
+	suffix, star := strings.CutPrefix(outer, "*")
+	return star && strings.HasSuffix(inner, suffix) && len(inner) > len(suffix)
+}
+
+// pool is about one pool and its classes.
+func (w *warner) pool(p *plimsoll.Pool) {
+	path := join("pools", p.Name)
+	members := membersOf(&w.c.Gate, p.Name)
+	if p.Slots == 0 {
+		w.add(Warn, "no-slots", join(path, "slots"), "is 0, so every call is refused as full; at least 1 lets work through")
+		return
+	}
+	w.ranks(p, path, members)
+	w.reserves(p, path, members)
+	for _, k := range members {
+		if k.Deadline == 0 {
+			w.add(Warn, "no-deadline", join("classes", k.Name), "has no deadline: its calls wait and run without end, none of them expires or is hopeless, and an answer that comes too late counts as a success; give it the time after which an answer is worthless")
+		}
+	}
+	if p.Expected == 0 {
+		if !p.AdmitHopeless {
+			w.add(Hint, "expected-unknown", path, "the expected time is not given: until it has been learnt from ended calls, nothing is refused as hopeless and capacity is not known here; give %s if you know it", w.keyOr(path, "expected"))
+		}
+		return
+	}
+	w.turnaround(p, path)
+	for _, k := range members {
+		w.deadline(p, k)
+	}
+	w.waiting(p, path, members)
+}
+
+func (w *warner) keyOr(path, key string) string { return w.r.sibling(join(path, key), key) }
+
+// ranks is about whether the order of the classes has an effect.
+func (w *warner) ranks(p *plimsoll.Pool, path string, members []*plimsoll.Class) {
+	top, bottom := members[0], members[0]
+	for _, k := range members {
+		if k.Rank < top.Rank {
+			top = k
+		}
+		if k.Rank > bottom.Rank {
+			bottom = k
+		}
+	}
+	several := top.Rank != bottom.Rank
+	if p.Door == plimsoll.DoorPriority {
+		w.door(p, path, members, top)
+	}
+	if !several {
+		if p.Order == plimsoll.OrderPriority {
+			w.add(Hint, "one-rank", join(path, "order"), "is priority, and all classes of the pool have rank %d, so it is fifo", top.Rank)
+		}
+		w.alone(p, members)
+		return
+	}
+	if p.Door == plimsoll.DoorBlind && p.Order != plimsoll.OrderPriority && top.Reserve == 0 {
+		w.add(Warn, "ranks-unused", path, "its classes have ranks, but door blind and order %s look at none and %s has no reserve: all classes suffer alike; door: priority lets the critical take the place of the others", p.Order, top.Name)
+	}
+	w.objectives(p, members, top, bottom)
+}
+
+// door is about a door that has nothing to evict.
+func (w *warner) door(p *plimsoll.Pool, path string, members []*plimsoll.Class, top *plimsoll.Class) {
+	var below, waiters int
+	for _, k := range members {
+		if k.Rank > top.Rank {
+			below++
+			if !k.NoWaiting {
+				waiters++
+			}
+		}
+	}
+	key, const1 := join(path, "door"), "is priority, and has nothing to evict: "
+	switch {
+	case p.Waiting == 0:
+		w.add(Warn, "nothing-to-evict", key, const1+"with %s 0 no call ever waits, so whoever comes when all slots are taken is refused, critical or not; let some wait", w.keyOr(path, "waiting"))
+	case below == 0:
+		w.add(Warn, "nothing-to-evict", key, const1+"%s, so nobody may be evicted for anybody, as with blind; give what may be lost a class of a higher rank number", oneRank(members, top))
+	case waiters == 0:
+		w.add(Warn, "nothing-to-evict", key, const1+"no class below rank %d may wait (waiting: 0), so none is there to be evicted; let one of them wait", top.Rank)
+	}
+}
+
+func oneRank(members []*plimsoll.Class, top *plimsoll.Class) string {
+	if len(members) == 1 {
+		return fmt.Sprintf("%s is the only class of the pool", top.Name)
+	}
+	return fmt.Sprintf("all %d classes of the pool have rank %d", len(members), top.Rank)
+}
+
+// objectives is about promises that cannot all be kept.
+func (w *warner) objectives(p *plimsoll.Pool, members []*plimsoll.Class, top, bottom *plimsoll.Class) {
+	if top.Objective == 0 {
+		w.add(Warn, "no-objective", join("classes", top.Name), "is the most critical class of pool %s and has no objective: nothing says whether the sacrifice of the others was enough, or needed; give it one, such as objective: 99%%", p.Name)
+	}
+	var promised []string
+	for _, k := range members {
+		if k.Objective == 0 {
+			return
+		}
+		promised = append(promised, fmt.Sprintf("%s %s", k.Name, percent(k.Objective)))
+	}
+	w.add(Warn, "nothing-expendable", join(join("classes", bottom.Name), "objective"), "nothing is expendable in pool %s: every class has an objective (%s), so beyond %s one of them must be missed; leave the objective of the class that may be lost out", p.Name, strings.Join(promised, ", "), capacity(p))
+}
+
+// alone is about a single rank that promises something.
+func (w *warner) alone(p *plimsoll.Pool, members []*plimsoll.Class) {
+	for _, k := range members {
+		if k.Objective == 0 {
+			return
+		}
+	}
+	k := members[0]
+	w.add(Hint, "nothing-expendable", join(join("classes", k.Name), "objective"), "nothing is expendable in pool %s: the objective of %s holds only while arrivals stay below %s, since there is no other work to give up", p.Name, percent(k.Objective), capacity(p))
+}
+
+func capacity(p *plimsoll.Pool) string {
+	if p.Expected == 0 {
+		return "the capacity"
+	}
+	return fmt.Sprintf("the capacity of %s calls a second (%s ÷ %s)", number(rate(workersOf(p), p.Expected)), workersText(p), showDuration(p.Expected))
+}
+
+func workersText(p *plimsoll.Pool) string { return plural(workersOf(p), "worker") }
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func percent(f float64) string { return number(f*100) + "%" }
+
+// number is f with at most three digits after the point.
+func number(f float64) string {
+	s := fmt.Sprintf("%.3f", f)
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
+// reserves is about slots that nobody, or only one class, can take.
+func (w *warner) reserves(p *plimsoll.Pool, path string, members []*plimsoll.Class) {
+	shared := p.Slots
+	for _, k := range members {
+		shared -= k.Reserve
+	}
+	if shared > 0 || len(members) == 1 {
+		return
+	}
+	starved := false
+	for _, k := range members {
+		if k.Reserve == 0 {
+			starved = true
+			w.add(Warn, "reserved-away", join("classes", k.Name), "can never run: the other classes of pool %s reserve all of its %s; reserve less, or give it a reserve", p.Name, plural(p.Slots, "slot"))
+		}
+	}
+	if !starved {
+		w.add(Hint, "all-reserved", join(path, "slots"), "all %d are reserved, so no class takes what another leaves idle; a slot more than the reserves would be shared", p.Slots)
+	}
+}
+
+// turnaround is about workers that idle between two calls.
+func (w *warner) turnaround(p *plimsoll.Pool, path string) {
+	if p.Workers == 0 || p.Workers != p.Slots {
+		return
+	}
+	w.add(Hint, "turn-around", join(path, "slots"), "is %d for %s: between an answer and the next request a worker idles (one of 10ms loses 6 to 9 of 100 calls a second behind a single slot); %s: %d with %s: %d keeps one request ready at the upstream", p.Slots, plural(p.Workers, "worker"), w.keyOr(path, "slots"), p.Workers+1, w.keyOr(path, "workers"), p.Workers)
+}
+
+// deadline is about a class whose calls cannot end in time even alone.
+func (w *warner) deadline(p *plimsoll.Pool, k *plimsoll.Class) {
+	if k.Deadline == 0 {
+		return
+	}
+	path := join(join("classes", k.Name), "deadline")
+	m, assumed := marginFor(p, k.Deadline)
+	switch {
+	case k.Deadline < p.Expected:
+		w.add(Warn, "deadline-too-short", path, "is %s, and a call of pool %s runs for %s: no call of class %s can end in time, and %s; a deadline above %s, or a faster service", showDuration(k.Deadline), p.Name, showDuration(p.Expected), k.Name, fate(p), showDuration(p.Expected+m))
+	case k.Deadline < p.Expected+m:
+		w.add(Warn, "deadline-too-short", path, "is %s, and a call of pool %s runs for %s with a margin of %s: the little that ends in time does so by luck, and %s; a deadline above %s", showDuration(k.Deadline), p.Name, showDuration(p.Expected), marginText(m, assumed), fate(p), showDuration(p.Expected+m))
+	}
+}
+
+// fate is what becomes of calls that cannot end in time.
+func fate(p *plimsoll.Pool) string {
+	if p.AdmitHopeless {
+		return "they are refused as expired when their turn comes"
+	}
+	return "they are refused as hopeless"
+}
+
+func marginText(m time.Duration, assumed bool) string {
+	if assumed {
+		return showDuration(m) + " (assumed until it is learnt)"
+	}
+	return showDuration(m)
+}
+
+// waiting is about waiting rooms that are longer than the deadline can bear.
+func (w *warner) waiting(p *plimsoll.Pool, path string, members []*plimsoll.Class) {
+	k, bears := w.patience(p, members)
+	if k != nil && p.Slots+p.Waiting > bears && p.Waiting > 0 {
+		m, assumed := marginFor(p, k.Deadline)
+		w.add(Warn, "waiting-too-long", join(path, "waiting"), "%d slots + %d waiting = %d calls, but the deadline of %s (class %s) bears %d: floor(%s ÷ %s × (%s − %s)); those beyond wait in vain, or %s; %s", p.Slots, p.Waiting, p.Slots+p.Waiting, showDuration(k.Deadline), k.Name, bears, workersText(p), showDuration(p.Expected), showDuration(k.Deadline), marginText(m, assumed), fate(p), w.remedy(p, path, bears))
+	}
+	for _, k := range members {
+		w.ownWaiting(p, k)
+	}
+}
+
+func (w *warner) remedy(p *plimsoll.Pool, path string, bears int) string {
+	if bears < p.Slots {
+		return fmt.Sprintf("the %d slots alone are more than that, so fewer slots or more workers", p.Slots)
+	}
+	return fmt.Sprintf("%s: %d is what it bears", w.keyOr(path, "waiting"), bears-p.Slots)
+}
+
+// patience is the class whose deadline says how long the waiting room of p may
+// be. In order of arrival the shortest deadline does, since it stands in the
+// same line; in the other orders only what is beyond the longest is useless
+// for everybody. nil when a class without a deadline could use every place.
+func (w *warner) patience(p *plimsoll.Pool, members []*plimsoll.Class) (*plimsoll.Class, int) {
+	var out *plimsoll.Class
+	least := 0
+	for _, k := range members {
+		if k.Deadline == 0 {
+			if p.Order != plimsoll.OrderFIFO {
+				return nil, 0
+			}
+			continue
+		}
+		if k.NoWaiting || k.Deadline < p.Expected { // the latter is said elsewhere
+			continue
+		}
+		m, _ := marginFor(p, k.Deadline)
+		n := Bears(workersOf(p), p.Expected, k.Deadline, m)
+		if out == nil || p.Order == plimsoll.OrderFIFO && n < least || p.Order != plimsoll.OrderFIFO && n > least {
+			out, least = k, n
+		}
+	}
+	return out, least
+}
+
+// ownWaiting is about a class's own bound on its waiting calls.
+func (w *warner) ownWaiting(p *plimsoll.Pool, k *plimsoll.Class) {
+	if k.NoWaiting || k.Waiting <= 0 {
+		return
+	}
+	path := join(join("classes", k.Name), "waiting")
+	if k.Waiting > p.Waiting {
+		w.add(Hint, "waiting-unreachable", path, "is %d, and the pool lets only %d wait, so the bound is never reached", k.Waiting, p.Waiting)
+		return
+	}
+	if k.Deadline == 0 || k.Deadline < p.Expected {
+		return
+	}
+	m, assumed := marginFor(p, k.Deadline)
+	bears := Bears(workersOf(p), p.Expected, k.Deadline, m)
+	if bears < math.MaxInt && p.Slots+k.Waiting > bears {
+		w.add(Warn, "waiting-too-long", path, "%d slots + %d waiting = %d calls, but the deadline of %s bears %d: floor(%s ÷ %s × (%s − %s)); those beyond wait in vain, or %s; %d is what it bears", p.Slots, k.Waiting, p.Slots+k.Waiting, showDuration(k.Deadline), bears, workersText(p), showDuration(p.Expected), showDuration(k.Deadline), marginText(m, assumed), fate(p), max(0, bears-p.Slots))
+	}
+}
