@@ -1,0 +1,34 @@
+# make alone prints this list. What a target does stands behind its "##".
+# .ci/run defines the checks; the targets here give them short names.
+
+GO  ?= go
+OUT ?= out
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race bench bench-docs lint house fuzz demo lab picture docs cross ci clean
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the binary, as bin/plimsoll
+	$(GO) build -trimpath -o bin/plimsoll ./cmd/plimsoll
+
+test: ## all tests, and what they leave out on this machine and why
+	@.ci/run skips test
+
+race: ## the tests of the concurrent packages under the race detector
+	@.ci/run race
+
+bench: ## every benchmark, a second each; the comparison with peers is bench-docs
+	$(GO) test -run '^$$' -bench . ./...
+
+bench-docs: bench-docs picture ## write again what the docs show of our own runs
+
+cross: ## build for Linux, macOS and Windows on amd64 and arm64
+	@.ci/run cross
+
+ci: ## everything that has to hold
+	@.ci/run
+
+clean: ## remove what the targets above have made
+	rm -rf bin/ out/ results/
