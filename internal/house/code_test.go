@@ -220,38 +220,51 @@ func base(x ast.Expr) *ast.Ident {
 	}
 }
 
-// Tests wait for conditions, or let virtual time pass: inside synctest.Test a
-// sleep takes none.
+// Tests wait for conditions, or let virtual time pass: a sleep inside of
+// synctest.Test, or of a function of the package that calls it, takes none.
 func TestNoSleepInTests(t *testing.T) {
-	for _, s := range sources(t) {
+	all := sources(t)
+	bubbles := make(map[string]bool) // dir and name of the functions that make a bubble
+	for _, s := range all {
+		for _, d := range s.ast.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && s.test && len(calls(f, "synctest.Test", nil)) > 0 {
+				bubbles[s.dir+" "+f.Name.Name] = true
+			}
+		}
+	}
+	for _, s := range all {
+		inBubble := func(f string) bool { return f == "synctest.Test" || bubbles[s.dir+" "+f] }
 		if s.test {
-			for _, n := range sleeps(s.ast) {
+			for _, n := range calls(s.ast, "time.Sleep", inBubble) {
 				t.Errorf("%s: a test that sleeps is slow when it passes and wrong when the machine is busy", s.at(n))
 			}
 		}
 	}
 }
 
-// sleeps lists the calls of time.Sleep outside of synctest.Test.
-func sleeps(f *ast.File) []ast.Node {
+// calls lists the calls of a function, except inside the arguments of calls
+// that skip picks by name.
+func calls(in ast.Node, f string, skip func(string) bool) []ast.Node {
 	var all []ast.Node
-	ast.Inspect(f, func(n ast.Node) bool {
+	ast.Inspect(in, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
 		}
-		switch name(call.Fun) {
-		case "synctest.Test":
-			return false
-		case "time.Sleep":
+		called := name(call.Fun)
+		if called == f {
 			all = append(all, n)
 		}
-		return true
+		return skip == nil || !skip(called)
 	})
 	return all
 }
 
+// name is how a function or type is called in the code, if it is called simply.
 func name(x ast.Expr) string {
+	if n, ok := x.(*ast.Ident); ok {
+		return n.Name
+	}
 	if s, ok := x.(*ast.SelectorExpr); ok {
 		if p, ok := s.X.(*ast.Ident); ok {
 			return p.Name + "." + s.Sel.Name
