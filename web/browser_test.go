@@ -62,7 +62,7 @@ func wantOf(want map[string]string, r *Run) {
 	}
 	waiting := fmt.Sprintf("%d of %d", r.Pool.Waiting, r.Pool.WaitingLimit)
 	if r.Pool.Waiting > 0 {
-		waiting += fmt.Sprintf(", oldest for %.0f ms", r.Pool.HeadAge)
+		waiting += fmt.Sprintf(", oldest %.0f ms", r.Pool.HeadAge)
 	}
 	want["#run-"+r.ID] = r.Title
 	want[fmt.Sprintf("[data-used=%q]", r.ID)] = fmt.Sprintf("%d of %d", r.Pool.Used, r.Pool.Slots)

@@ -31,7 +31,7 @@ func live(s *Snapshot, r *Run) Words {
 		return Words{Calm, "Not shedding: every call gets in."}
 	}
 	whom, expendable := sheddees(s, r)
-	text := fmt.Sprintf("Shedding %s %s, for %s.", whom, since(*r.SheddingFor), reasons(r))
+	text := fmt.Sprintf("%s, %s are being refused: %s.", since(*r.SheddingFor), whom, reasons(r))
 	tone := Shed
 	for i, c := range s.Classes {
 		if c.Objective == 0 || i >= len(r.Classes) || r.Classes[i].SuccessPct == nil {
@@ -91,24 +91,24 @@ func reasons(r *Run) string {
 	var parts []string
 	for _, reason := range order {
 		if by[reason]*100 >= total {
-			parts = append(parts, fmt.Sprintf("%s (%.0f %%)", reason, 100*float64(by[reason])/float64(total)))
+			parts = append(parts, fmt.Sprintf("%s %.0f %%", reason, 100*float64(by[reason])/float64(total)))
 		}
 	}
 	if len(parts) == 0 {
-		return "a moment"
+		return "nobody yet"
 	}
 	return strings.Join(parts, ", ")
 }
 
 func since(seconds float64) string {
 	if seconds < 1 {
-		return "since just now"
+		return "Just now"
 	}
 	whole := int(seconds)
 	if whole < 60 {
-		return fmt.Sprintf("since %d s ago", whole)
+		return fmt.Sprintf("For %d s", whole)
 	}
-	return fmt.Sprintf("since %d min %d s ago", whole/60, whole%60)
+	return fmt.Sprintf("For %d min %d s", whole/60, whole%60)
 }
 
 // closing is the headline when all is over: what the first class got in each run.
@@ -119,13 +119,13 @@ func closing(s *Snapshot) Words {
 	var parts []string
 	for _, r := range s.Runs {
 		if len(r.Classes) > 0 && r.Classes[0].SuccessPct != nil {
-			parts = append(parts, fmt.Sprintf("%s with %s", percent(*r.Classes[0].SuccessPct), r.Title))
+			parts = append(parts, fmt.Sprintf("%s succeeded with %s", percent(*r.Classes[0].SuccessPct), r.Title))
 		}
 	}
 	if len(parts) == 0 {
 		return Words{Calm, "It is over."}
 	}
-	return Words{Calm, fmt.Sprintf("Of %s calls succeeded: %s.", s.Classes[0].Name, strings.Join(parts, "; "))}
+	return Words{Calm, fmt.Sprintf("Of the %s calls, %s.", s.Classes[0].Name, strings.Join(parts, "; "))}
 }
 
 // percent writes one decimal and never rounds a loss away.

@@ -18,15 +18,15 @@ func TestHeadline(t *testing.T) {
 		{"starting", starting(), Calm, []string{"Measuring how long messages take"}},
 		{"calm", calm(), Calm, []string{"Not shedding"}},
 		{"blind", running("blind", 0), Alarm, []string{
-			"Shedding critical and background calls since 4 s ago, for full (96 %), hopeless (4 %).",
+			"For 4 s, critical and background calls are being refused: full 96 %, hopeless 4 %.",
 			"Only 32.6 % of critical calls succeed; 99 % were promised."}},
 		{"priority", running("priority", 1), Shed, []string{
-			"Shedding background calls since 4 s ago, for full (72 %), evicted (28 %).",
+			"For 4 s, background calls are being refused: full 72 %, evicted 28 %.",
 			"99.7 % of critical calls succeed, as promised.", "Nothing else is lost."}},
-		{"done", done(), Calm, []string{"Of critical calls succeeded: 32.6 % with a blind door, in order; 99.7 % with"}},
+		{"done", done(), Calm, []string{"Of the critical calls, 32.6 % succeeded with a blind door, in order; 99.7 % succeeded with"}},
 		{"failed", failed(), Alarm, []string{"It has failed: the upstream cannot listen"}},
 		{"nothing", Snapshot{}, Calm, []string{"Nothing is running yet."}},
-		{"for minutes", endless, Shed, []string{"since 2 min 5 s ago, for draining (100 %)"}},
+		{"for minutes", endless, Shed, []string{"For 2 min 5 s, background calls are being refused: draining 100 %."}},
 		{"long", long(), Calm, []string{"Not shedding"}},
 	} {
 		got := Headline(&c.s)

@@ -171,7 +171,7 @@ function card(snap, run) {
       drawing.draw(run);
       set(used, `${run.pool.used} of ${run.pool.slots}`);
       set(waiting, `${run.pool.waiting} of ${run.pool.waiting_limit}` +
-        (run.pool.waiting ? `, oldest for ${Math.round(run.pool.head_age_ms)} ms` : ""));
+        (run.pool.waiting ? `, oldest ${Math.round(run.pool.head_age_ms)} ms` : ""));
       cells(slotCells, run.pool.slots, 16, [{ n: run.pool.used, k: "var(--ink)" }]);
       cells(waitCells, run.pool.waiting_limit, 50, run.classes.map((k, i) => ({ n: k.waiting, k: colour(i) })));
       refusals(run);
