@@ -61,6 +61,7 @@ func rooms() map[string]room {
 
 		"examples/handler": {ours: ". httpgate"},
 		"examples/library": {ours: "."},
+		"examples/sidecar": {},
 	}
 }
 
