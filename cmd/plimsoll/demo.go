@@ -134,24 +134,21 @@ func (o *demoOptions) servePage(source web.Source, stderr io.Writer) (end func()
 	}, nil
 }
 
-// listenNear listens at addr, or at a free port of the same host when the port
-// is taken, and says so.
+// listenNear listens at addr, or at a free port of the same host when addr
+// cannot be had, and says so.
 func listenNear(addr string, stderr io.Writer) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
-	if !errors.Is(err, syscall.EADDRINUSE) {
-		if err != nil {
-			err = fmt.Errorf("demo: the page cannot be served at %s: %w; choose another --addr, or --no-web", addr, err)
-		}
-		return l, err
+	l, taken := net.Listen("tcp", addr)
+	if taken == nil {
+		return l, nil
 	}
 	host, _, err := net.SplitHostPort(addr)
+	if err == nil {
+		l, err = net.Listen("tcp", net.JoinHostPort(host, "0"))
+	}
 	if err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
+		return nil, fmt.Errorf("demo: the page cannot be served: %w; choose another --addr, or --no-web", taken)
 	}
-	if l, err = net.Listen("tcp", net.JoinHostPort(host, "0")); err != nil {
-		return nil, fmt.Errorf("demo: the page finds no free port: %w; try --no-web", err)
-	}
-	fmt.Fprintf(stderr, "%s is taken; the page has another port\n", addr)
+	fmt.Fprintf(stderr, "the page has another port than %s: %v\n", addr, taken)
 	return l, nil
 }
 
