@@ -1,0 +1,67 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Stats are the proxy's own counters. They are written with single atomic
+// operations and never read back for a decision.
+type Stats struct {
+	Connections, InFlight, Held                            atomic.Int64
+	Accepted, Requests, Abandoned, Lost, Dials, DialErrors atomic.Uint64
+	UpstreamErrors, StreamsRefused, TunnelIn, TunnelOut    atomic.Uint64
+	LogDropped, Reloads, ReloadErrors                      atomic.Uint64
+}
+
+// Counts is a look at the counters of a server: totals since it was made, and
+// gauges that say so.
+type Counts struct {
+	// Connections is a gauge: clients' connections that are open.
+	Connections int64
+	Accepted    uint64
+	// Requests counts requests whose header was read, refused ones included.
+	Requests uint64
+	// InFlight is a gauge: requests that wait, run or are being answered.
+	InFlight int64
+	// Held is a gauge: abandoned calls whose upstream work goes on.
+	Held int64
+	// Abandoned counts calls whose client or deadline went before their answer;
+	// Lost those of them that never came back while they were held.
+	Abandoned, Lost uint64
+	// Dials counts connections made to the upstream, DialErrors those that
+	// could not be made.
+	Dials, DialErrors uint64
+	// UpstreamErrors counts calls that were sent and got no whole answer.
+	UpstreamErrors uint64
+	// UpstreamDown says that the last attempt to connect failed.
+	UpstreamDown bool
+	// Streams is a gauge: upgraded connections and event streams that are open.
+	Streams, StreamsLimit int64
+	StreamsRefused        uint64
+	// TunnelIn and TunnelOut count bytes from and to clients through upgraded
+	// connections.
+	TunnelIn, TunnelOut uint64
+	// LogDropped counts lines of the access log that were lost.
+	LogDropped            uint64
+	Reloads, ReloadErrors uint64
+	ConfigLoaded          time.Time
+}
+
+// Counts takes a look at the counters, each by itself.
+func (s *Server) Counts() Counts {
+	streams := s.streamsStatus()
+	t := &s.stats
+	return Counts{
+		Connections: t.Connections.Load(), Accepted: t.Accepted.Load(),
+		Requests: t.Requests.Load(), InFlight: t.InFlight.Load(), Held: t.Held.Load(),
+		Abandoned: t.Abandoned.Load(), Lost: t.Lost.Load(),
+		Dials: t.Dials.Load(), DialErrors: t.DialErrors.Load(),
+		UpstreamErrors: t.UpstreamErrors.Load(), UpstreamDown: s.upstreamDown.Load(),
+		Streams: int64(streams.Running), StreamsLimit: int64(streams.Slots),
+		StreamsRefused: t.StreamsRefused.Load(),
+		TunnelIn:       t.TunnelIn.Load(), TunnelOut: t.TunnelOut.Load(),
+		LogDropped: t.LogDropped.Load(), Reloads: t.Reloads.Load(), ReloadErrors: t.ReloadErrors.Load(),
+		ConfigLoaded: s.current.Load().loaded,
+	}
+}
