@@ -20,7 +20,7 @@
 //
 // Both begin with the same line of JSON, so that the first line of any file
 // tells a person what the rest is. After it, [JSON] has one JSON object a line,
-// for people and their tools; [Binary] has frames of varints at about a tenth
+// for people and their tools; [Binary] has frames of varints at about a fifth
 // of the size, for volume. The binary header carries the words behind its
 // numbers, so that a later version may add words without misreading old files.
 // [NewReader] reads both.

@@ -70,7 +70,7 @@ func testOnly() []string {
 	return []string{
 		"github.com/coder/websocket", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal",
 		"go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf", "golang.org/x/net", "pgregory.net/rapid",
-		"github.com/chromedp",
+		"github.com/chromedp", "github.com/spf13/pflag",
 	}
 }
 
