@@ -90,6 +90,10 @@ type ClassSummary struct {
 	// Bears is how many calls the deadline bears in the system; -1 when it is
 	// not known, because the expected time is learnt or there is no deadline.
 	Bears int `json:"bears"`
+	// Burst is how many calls of the class an idle pool takes at one instant
+	// without a refusal: slots and waiting room, and no more than Bears unless
+	// hopeless calls are let in.
+	Burst int `json:"burst"`
 	// MarginMS is what Bears took off the deadline; MarginAssumed is true when
 	// the margin will be learnt.
 	MarginMS      float64 `json:"margin_ms"`
@@ -132,12 +136,16 @@ func summariseClass(p *plimsoll.Pool, k *plimsoll.Class, shared int) ClassSummar
 		Reserve: k.Reserve, EffectiveSlots: k.Reserve + shared, Waiting: waitingOf(p, k), Bears: -1,
 	}
 	s.CeilingRPS = rate(min(workersOf(p), s.EffectiveSlots), p.Expected)
+	s.Burst = s.EffectiveSlots + s.Waiting
 	if k.Deadline == 0 || p.Expected == 0 {
 		return s
 	}
 	m, assumed := marginFor(p, k.Deadline)
 	s.MarginMS, s.MarginAssumed = milliseconds(m), assumed
 	s.Bears = Bears(min(workersOf(p), s.EffectiveSlots), p.Expected, k.Deadline, m)
+	if !p.AdmitHopeless {
+		s.Burst = min(s.Burst, s.Bears)
+	}
 	return s
 }
 

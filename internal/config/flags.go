@@ -112,7 +112,7 @@ func (f *Flags) pool() *node {
 	f.text(pool, "door", "door", f.Door)
 	f.text(pool, "mode", "mode", f.Mode)
 	if f.given("expected", f.Expected == 0) && f.Expected != 0 {
-		pool.add("expected", scalar(f.Expected.String()))
+		pool.add("expected", scalar(showDuration(f.Expected)))
 	}
 	return pool
 }
@@ -120,7 +120,7 @@ func (f *Flags) pool() *node {
 func (f *Flags) class(rank string) *node {
 	class := mapping().add("rank", scalar(rank))
 	if f.given("deadline", f.Deadline == 0) {
-		class.add("deadline", scalar(f.Deadline.String()))
+		class.add("deadline", scalar(showDuration(f.Deadline)))
 	}
 	return class
 }

@@ -47,7 +47,7 @@ func (p *poolDraft) resolve(r *reader) {
 	switch {
 	case r.wrong[path] || r.wrong[slots] || r.wrong[workers]:
 	case r.marks[slots] == nil && r.marks[workers] == nil:
-		r.fail(slots, nil, "is missing, and so is %s; %s is needed for one of them", r.sibling(slots, "workers"), count{nil, 0, core.MaxSlots}.allowed())
+		r.fail(slots, nil, "is missing, and so is %s; %s is needed for one of them", r.sibling(slots, "workers"), count{nil, 0, maxUnits}.allowed())
 	case r.marks[slots] == nil:
 		p.Slots = p.Workers
 	case p.Workers > p.Slots:

@@ -15,7 +15,7 @@ const (
 	maxPatience = 24 * time.Hour
 	maxRules    = 4096
 	maxNetworks = 4096
-	maxStreams  = core.MaxSlots
+	maxUnits    = 1 << 19 // the bound of the gate on slots, workers and waiting calls
 	maxAhead    = 1 << 40
 )
 
@@ -57,7 +57,7 @@ func (d *draft) fields() []field {
 		{key: "class_header", value: headerName(&c.ClassHeader), absent: "none", doc: "A header whose value is the name of a class. It is looked at after the rules, and believed only from a peer in trust; a value that is no class is ignored."},
 		{key: "default", value: name(&c.Gate.Default, "class"), absent: "the only class, when there is one", doc: "The class of a call that no rule and no header gives one."},
 		{key: "trust", value: list{"networks", maxNetworks, func() { c.Trust = []netip.Prefix{} }, func(int) value { return network(&c.Trust) }}, absent: "[loopback]", doc: "The peers whose headers are believed what they say of class, deadline and attempt. Naming any replaces the default; the word loopback stands for 127.0.0.0/8 and ::1/128."},
-		{key: "streams", value: count{&c.Streams, 0, maxStreams}, def: "1000", doc: "How many upgraded connections (WebSocket) may be open at once. They do not take slots. 0 refuses every upgrade."},
+		{key: "streams", value: count{&c.Streams, 0, maxUnits}, def: "1000", doc: "How many upgraded connections (WebSocket) may be open at once. They do not take slots. 0 refuses every upgrade."},
 		{key: "timeouts", value: section{fields: d.timeoutFields()}, absent: "the defaults of its keys", doc: "The server's own patience with clients."},
 		{key: "drain", value: section{fields: d.drainFields()}, absent: "the defaults of its keys", doc: "How the server goes down on SIGTERM."},
 		{key: "on_abandon", value: oneOf(&c.OnAbandon, "hold", "cancel"), def: "hold", doc: "What happens to a running call whose client has left. hold reads the upstream's answer to its end, so that the slot is free when the work is really done. cancel closes the connection and frees the slot after the expected time."},
@@ -89,7 +89,7 @@ func (d *draft) upstreamFields() []field {
 		{key: "header_timeout", value: duration{&u.HeaderTimeout, 0, maxPatience}, def: "0s", doc: "Bound on the time from sending a request to the header of its answer. 0: only the call's deadline bounds it."},
 		{key: "body_idle", value: duration{&u.BodyIdle, 0, maxPatience}, def: "5m", doc: "Bound on the time between two reads of an answer's body. 0: it may be silent for ever."},
 		{key: "idle_timeout", value: duration{&u.IdleTimeout, time.Millisecond, maxPatience}, def: "50s", doc: "How long an unused connection to the upstream is kept. It should be less than the upstream's own."},
-		{key: "connections", value: count{&u.Connections, 0, core.MaxSlots}, def: "0", doc: "Bound on the unused connections kept. 0: as many as there are slots."},
+		{key: "connections", value: count{&u.Connections, 0, maxUnits}, def: "0", doc: "Bound on the unused connections kept. 0: as many as there are slots."},
 	}
 }
 
@@ -101,9 +101,9 @@ func (d *draft) pool(name string) value {
 
 func (p *poolDraft) fields() []field {
 	return []field{
-		{key: "workers", value: count{&p.Workers, 1, core.MaxSlots}, absent: "as many as slots", doc: "How many calls the protected thing really works on at once. At most slots."},
-		{key: "slots", value: count{&p.Slots, 0, core.MaxSlots}, absent: "as many as workers", doc: "How many calls may be out at once. One more than workers hides the turn-around between an answer and the next request. 0 refuses everything. Either slots or workers is needed."},
-		{key: "waiting", value: count{&p.Waiting, 0, core.MaxWaiting}, need: true, doc: "How many calls may wait. The pool holds at most slots + waiting calls."},
+		{key: "workers", value: count{&p.Workers, 1, maxUnits}, absent: "as many as slots", doc: "How many calls the protected thing really works on at once. At most slots."},
+		{key: "slots", value: count{&p.Slots, 0, maxUnits}, absent: "as many as workers", doc: "How many calls may be out at once. One more than workers hides the turn-around between an answer and the next request. 0 refuses everything. Either slots or workers is needed."},
+		{key: "waiting", value: count{&p.Waiting, 0, maxUnits}, need: true, doc: "How many calls may wait. The pool holds at most slots + waiting calls."},
 		{key: "order", value: orders(&p.Order), def: "fifo", doc: "Who of the waiting runs next: the oldest; the oldest of the most critical rank; the newest."},
 		{key: "door", value: doors(&p.Door), def: "blind", doc: "What happens when the pool is full. blind refuses whoever arrives; priority evicts the newest waiting call of the lowest rank below the newcomer's."},
 		{key: "expected", value: duration{&p.Expected, time.Microsecond, maxExpected}, absent: "learnt", doc: "How long a call runs. Until it is known, nothing is refused as hopeless."},
@@ -192,8 +192,8 @@ func (c *classDraft) fields() []field {
 		{key: "rank", value: count{&c.Rank, 0, 1<<31 - 1}, need: true, doc: "How little the class matters; 0 is the most critical. Classes may share a rank."},
 		{key: "deadline", value: duration{&c.Deadline, time.Millisecond, maxDeadline}, absent: "none", doc: "The time from arrival after which an answer is worthless. It is what a call gets that brings none, and the most that a call may bring."},
 		{key: "objective", value: share{&c.Objective}, absent: "the class may be lost", doc: "The share of the class's arrivals, refused ones included, that should be answered in time."},
-		{key: "waiting", value: count{&c.Waiting, 0, core.MaxWaiting}, absent: "only the pool's bound", doc: "How many calls of the class may wait. 0 refuses a call that cannot start at once."},
-		{key: "reserve", value: count{&c.Reserve, 0, core.MaxSlots}, def: "0", doc: "How many of the pool's slots no other class takes. The reserves of a pool's classes are together at most its slots."},
+		{key: "waiting", value: count{&c.Waiting, 0, maxUnits}, absent: "only the pool's bound", doc: "How many calls of the class may wait. 0 refuses a call that cannot start at once."},
+		{key: "reserve", value: count{&c.Reserve, 0, maxUnits}, def: "0", doc: "How many of the pool's slots no other class takes. The reserves of a pool's classes are together at most its slots."},
 	}
 }
 
@@ -264,4 +264,3 @@ func walkValue(prefix string, v value, visit func(path string, f field)) {
 		walk(prefix, s.fields, visit)
 	}
 }
-

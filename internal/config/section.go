@@ -28,6 +28,9 @@ func (v section) allowed() string {
 	for i, f := range v.fields {
 		keys[i] = f.key
 	}
+	if len(keys) == 1 {
+		return "a mapping with the key " + keys[0]
+	}
 	return "a mapping with the keys " + strings.Join(keys, ", ")
 }
 
@@ -102,7 +105,7 @@ func (v section) unknown(r *reader, path string, e entry) {
 func (r *reader) elsewhere(key string) string {
 	var found []string
 	walk("", (&draft{}).fields(), func(path string, f field) {
-		if f.key != key {
+		if f.key != key || strings.Contains(path, ".statuses.") { // reasons are no keys to look for
 			return
 		}
 		if i := strings.LastIndexByte(path, '.'); i > 0 {
@@ -180,7 +183,7 @@ func (v named) read(r *reader, path string, n *node) {
 type list struct {
 	what  string
 	max   int
-	reset func()           // before the first; replaces the default
+	reset func()            // before the first; replaces the default
 	each  func(i int) value // called in order
 }
 

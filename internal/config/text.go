@@ -14,6 +14,8 @@ import (
 type text struct {
 	what string
 	set  func(s string) (wrong string)
+	// secret says whether s may hold a secret that no message should repeat.
+	secret func(s string) bool
 }
 
 func (v text) allowed() string { return v.what }
@@ -30,15 +32,21 @@ func (v text) read(r *reader, path string, n *node) {
 	if n.text != "" {
 		wrong = v.set(n.text)
 	}
-	if wrong != "" {
-		r.fail(path, n, "%s; %s is allowed", wrong, v.what)
+	if wrong == "" {
+		return
 	}
+	if v.secret != nil && v.secret(n.text) {
+		at := *n
+		at.secret = true
+		n = &at
+	}
+	r.fail(path, n, "%s; %s is allowed", wrong, v.what)
 }
 
 // address is where to listen.
 func address(to *string) text {
 	const what = "host:port or :port, such as 127.0.0.1:8080, [::1]:8080 or :8080,"
-	return text{what, func(s string) string {
+	return text{what: what, set: func(s string) string {
 		host, port, err := net.SplitHostPort(s)
 		if err != nil {
 			if isDigits(s) {
@@ -82,7 +90,10 @@ const lettersDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234
 // link is the URL of the upstream.
 func link(to **url.URL) text {
 	const what = "http://host:port or https://host:port, perhaps with a path,"
-	return text{what, func(s string) string {
+	return text{what: what, set: func(s string) string {
+		if strings.Contains(s, "@") {
+			return "carries a user or a password, which would end in logs"
+		}
 		if !strings.Contains(s, "://") {
 			return "is " + quote(s) + ", which has no scheme (http://" + clip(s) + ")"
 		}
@@ -96,8 +107,6 @@ func link(to **url.URL) text {
 			return "is " + quote(s) + ", which has no host"
 		case !isHost(u.Hostname()):
 			return "has the host " + quote(u.Hostname())
-		case u.User != nil:
-			return "carries a user or a password, which would end in logs"
 		case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 			return "has a query or a fragment"
 		}
@@ -110,13 +119,13 @@ func link(to **url.URL) text {
 		}
 		*to = u
 		return ""
-	}}
+	}, secret: func(s string) bool { return strings.Contains(s, "@") }}
 }
 
 // network is one entry of trust.
 func network(to *[]netip.Prefix) text {
 	const what = "a network such as 10.0.0.0/8, an address such as 10.1.2.3, or the word loopback"
-	return text{what, func(s string) string {
+	return text{what: what, set: func(s string) string {
 		if s == "loopback" {
 			*to = append(*to, loopback()...)
 			return ""
@@ -147,7 +156,7 @@ func loopback() []netip.Prefix {
 
 // name is the name of a pool or a class, given or referred to.
 func name(to *string, what string) text {
-	return text{"the name of a " + what, func(s string) string {
+	return text{what: "the name of a " + what, set: func(s string) string {
 		*to = s
 		return ""
 	}}
@@ -164,7 +173,7 @@ func badName(s string) string {
 
 // file is the path of a file, which is not looked at here.
 func file(to *string, what string) text {
-	return text{what, func(s string) string {
+	return text{what: what, set: func(s string) string {
 		*to = s
 		return ""
 	}}
@@ -172,7 +181,7 @@ func file(to *string, what string) text {
 
 // headerName is a name of an HTTP header, kept in canonical form.
 func headerName(to *string) text {
-	return text{"the name of an HTTP header, such as X-Class,", func(s string) string {
+	return text{what: "the name of an HTTP header, such as X-Class,", set: func(s string) string {
 		c, wrong := canonicalHeader(s)
 		*to = c
 		return wrong
@@ -192,7 +201,7 @@ func canonicalHeader(s string) (canonical, wrong string) {
 
 // pathPattern is the path of a rule.
 func pathPattern(to *string) text {
-	return text{"a path that begins with / or *, where a * at the end stands for anything and one before it for anything without a slash,", func(s string) string {
+	return text{what: "a path that begins with / or *, where a * at the end stands for anything and one before it for anything without a slash,", set: func(s string) string {
 		if s[0] != '/' && s[0] != '*' {
 			return "is " + quote(s)
 		}
@@ -206,7 +215,7 @@ func pathPattern(to *string) text {
 
 // hostPattern is the host of a rule.
 func hostPattern(to *string) text {
-	return text{"a name without port, or *. and a name,", func(s string) string {
+	return text{what: "a name without port, or *. and a name,", set: func(s string) string {
 		h := strings.ToLower(s)
 		plain := strings.TrimPrefix(h, "*.")
 		if strings.HasPrefix(plain, "[") && strings.HasSuffix(plain, "]") {
@@ -222,7 +231,7 @@ func hostPattern(to *string) text {
 
 // method is the method of a rule.
 func method(to *string) text {
-	return text{"a method in capitals, such as GET,", func(s string) string {
+	return text{what: "a method in capitals, such as GET,", set: func(s string) string {
 		if strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" {
 			return "is " + quote(s)
 		}

@@ -20,12 +20,16 @@ const (
 // flags. It keeps the source text of scalars: what a value means is decided by
 // the key that it belongs to, never guessed from its look.
 type node struct {
-	kind    kind
-	text    string
-	quoted  bool
-	line    int // from 1; 0 when it came from flags
-	column  int // from 1, in characters
-	width   int // characters, for the caret
+	kind   kind
+	text   string
+	quoted bool
+	line   int // from 1; 0 when it came from flags
+	column int // from 1, in characters
+	width  int // characters, for the caret
+	// reported is true when it has been said that this is no value at all.
+	reported bool
+	// secret keeps the source line out of messages.
+	secret  bool
 	entries []entry
 	items   []*node
 }
@@ -100,9 +104,14 @@ func (r *reader) fail(path string, n *node, format string, args ...any) {
 	if n == nil {
 		n = r.near(path)
 	}
-	p := Problem{Line: n.line, Column: n.column, Key: r.name(path), Text: fmt.Sprintf(format, args...)}
+	if n.reported {
+		return
+	}
+	p := Problem{Line: n.line, Column: n.column, Key: visibleText(r.name(path)), Text: fmt.Sprintf(format, args...)}
 	if r.src != nil {
 		p.Line, p.Column = max(n.line, 1), max(n.column, 1)
+	}
+	if r.src != nil && !n.secret {
 		p.Excerpt = r.src.excerpt(p.Line, p.Column, n.width)
 	}
 	r.problems = append(r.problems, p)

@@ -19,10 +19,15 @@ type value interface {
 }
 
 // plain is the text of a scalar, or a problem. Text in quotes is refused where
-// quoted is false: there a number, a duration or a word is meant.
+// quoted is false: there a number or a truth is meant. What has a unit may
+// stand in quotes, as it must in JSON.
 func (r *reader) plain(path string, n *node, v value, quoted bool) (string, bool) {
 	if n.kind != scalarNode || n.quoted && !quoted {
-		r.fail(path, n, "%s; %s is allowed", n.describe(), v.allowed())
+		without := ""
+		if n.quoted {
+			without = " without quotes"
+		}
+		r.fail(path, n, "%s; %s%s is allowed", n.describe(), v.allowed(), without)
 		return "", false
 	}
 	return n.text, true
@@ -91,7 +96,7 @@ func (v duration) read(r *reader, path string, n *node) {
 	if n == nil {
 		return
 	}
-	text, ok := r.plain(path, n, v, false)
+	text, ok := r.plain(path, n, v, true)
 	if !ok {
 		return
 	}
@@ -166,7 +171,7 @@ func (v margin) read(r *reader, path string, n *node) {
 	case n.kind == scalarNode && n.text == "none":
 		*v.to = -1
 	default:
-		text, ok := r.plain(path, n, v, false)
+		text, ok := r.plain(path, n, v, true)
 		if !ok {
 			return
 		}
@@ -235,7 +240,7 @@ func (v share) read(r *reader, path string, n *node) {
 	if n == nil {
 		return
 	}
-	text, ok := r.plain(path, n, v, false)
+	text, ok := r.plain(path, n, v, true)
 	if !ok {
 		return
 	}
@@ -275,7 +280,7 @@ func (v size) read(r *reader, path string, n *node) {
 	if n == nil {
 		return
 	}
-	text, ok := r.plain(path, n, v, false)
+	text, ok := r.plain(path, n, v, true)
 	if !ok {
 		return
 	}

@@ -41,9 +41,6 @@ func (w *warner) add(level Level, code, path, format string, args ...any) {
 	w.out = append(w.out, x)
 }
 
-// ref is what the user calls another key.
-func (w *warner) ref(path string) string { return w.r.name(path) }
-
 // balancerIdle is how long common balancers keep an idle connection.
 const balancerIdle = 60 * time.Second
 
@@ -86,22 +83,22 @@ func (w *warner) classification() {
 	for _, k := range w.c.Gate.Classes {
 		named := slices.ContainsFunc(w.c.Classify, func(r Rule) bool { return r.Class == k.Name })
 		if !named && k.Name != w.c.Gate.Default {
-			w.add(Warn, "unreachable", join("classes", k.Name), "no call gets class %s: no rule names it, it is not the default, and no %s is read; add a rule to classify, or read a header", k.Name, w.header())
+			w.add(Warn, "unreachable", join("classes", k.Name), "no call gets class %s: no rule names it, it is not the default, and %s", k.Name, w.noHeader())
 		}
 	}
 }
 
-func (w *warner) header() string {
+func (w *warner) noHeader() string {
 	if w.r.flags != nil {
-		return w.ref("class_header")
+		return "no header is read; --class-header X-Class reads one"
 	}
-	return "class_header"
+	return "there is no class_header; add a rule to classify, or read a header"
 }
 
 func (w *warner) trust() {
-	for i, p := range w.c.Trust {
+	for _, p := range w.c.Trust {
 		if p.Bits() == 0 {
-			w.add(Warn, "trust-everyone", fmt.Sprintf("trust[%d]", i), "trusts everybody (%s): any client may claim any class and deadline; name the networks of the peers that set the headers", p)
+			w.add(Warn, "trust-everyone", w.entryOf("trust", p.String()), "trusts everybody (%s): any client may claim any class and deadline; name the networks of the peers that set the headers", p)
 		}
 	}
 	if len(w.c.Trust) > 0 {
@@ -113,6 +110,18 @@ func (w *warner) trust() {
 	for i, k := range w.c.Classify {
 		if k.When.Trusted {
 			w.add(Warn, "nobody-trusted", fmt.Sprintf("classify[%d].when", i), "never holds: it is for trusted peers only, and trust is empty; name them in trust")
+		}
+	}
+}
+
+// entryOf is the path of the entry of a list that reads text, or of the list.
+func (w *warner) entryOf(list, text string) string {
+	for i := 0; ; i++ {
+		path := fmt.Sprintf("%s[%d]", list, i)
+		if n := w.r.marks[path]; n == nil {
+			return list
+		} else if n.text == text {
+			return path
 		}
 	}
 }
@@ -205,7 +214,17 @@ func (w *warner) pool(p *plimsoll.Pool) {
 	w.waiting(p, path, members)
 }
 
+// keyOr is what the user calls a key of the section at path.
 func (w *warner) keyOr(path, key string) string { return w.r.sibling(join(path, key), key) }
+
+// setting is how the user says that a key of the section at path is n.
+func (w *warner) setting(path, key string, n int) string {
+	colon := ":"
+	if w.r.flags != nil {
+		colon = ""
+	}
+	return fmt.Sprintf("%s%s %d", w.keyOr(path, key), colon, n)
+}
 
 // ranks is about whether the order of the classes has an effect.
 func (w *warner) ranks(p *plimsoll.Pool, path string, members []*plimsoll.Class) {
@@ -246,14 +265,14 @@ func (w *warner) door(p *plimsoll.Pool, path string, members []*plimsoll.Class, 
 			}
 		}
 	}
-	key, const1 := join(path, "door"), "is priority, and has nothing to evict: "
+	key, nothing := join(path, "door"), "is priority, and has nothing to evict: "
 	switch {
 	case p.Waiting == 0:
-		w.add(Warn, "nothing-to-evict", key, const1+"with %s 0 no call ever waits, so whoever comes when all slots are taken is refused, critical or not; let some wait", w.keyOr(path, "waiting"))
+		w.add(Warn, "nothing-to-evict", key, nothing+"with %s no call ever waits, so whoever comes when all slots are taken is refused, critical or not; let some wait", w.setting(path, "waiting", 0))
 	case below == 0:
-		w.add(Warn, "nothing-to-evict", key, const1+"%s, so nobody may be evicted for anybody, as with blind; give what may be lost a class of a higher rank number", oneRank(members, top))
+		w.add(Warn, "nothing-to-evict", key, nothing+"%s, so nobody may be evicted for anybody, as with blind; give what may be lost a class of a higher rank number", oneRank(members, top))
 	case waiters == 0:
-		w.add(Warn, "nothing-to-evict", key, const1+"no class below rank %d may wait (waiting: 0), so none is there to be evicted; let one of them wait", top.Rank)
+		w.add(Warn, "nothing-to-evict", key, nothing+"no class below rank %d may wait (waiting: 0), so none is there to be evicted; let one of them wait", top.Rank)
 	}
 }
 
@@ -335,12 +354,16 @@ func (w *warner) reserves(p *plimsoll.Pool, path string, members []*plimsoll.Cla
 	}
 }
 
-// turnaround is about workers that idle between two calls.
+// turnaround is about slots beside workers: too few let the workers idle
+// between two calls, too many queue where nobody decides.
 func (w *warner) turnaround(p *plimsoll.Pool, path string) {
+	if n := p.Slots - p.Workers; p.Workers > 0 && n > p.Workers+1 {
+		w.add(Hint, "queue-behind", join(path, "slots"), "is %d for %s: %d calls at a time wait at the upstream, where no order, eviction or expiry reaches them; %s is enough to hide the turn-around", p.Slots, plural(p.Workers, "worker"), n, w.setting(path, "slots", p.Workers+1))
+	}
 	if p.Workers == 0 || p.Workers != p.Slots {
 		return
 	}
-	w.add(Hint, "turn-around", join(path, "slots"), "is %d for %s: between an answer and the next request a worker idles (one of 10ms loses 6 to 9 of 100 calls a second behind a single slot); %s: %d with %s: %d keeps one request ready at the upstream", p.Slots, plural(p.Workers, "worker"), w.keyOr(path, "slots"), p.Workers+1, w.keyOr(path, "workers"), p.Workers)
+	w.add(Hint, "turn-around", join(path, "slots"), "is %d for %s: between an answer and the next request a worker idles (one of 10ms loses 6 to 9 of 100 calls a second behind a single slot); %s with %s keeps one request ready at the upstream", p.Slots, plural(p.Workers, "worker"), w.setting(path, "slots", p.Workers+1), w.setting(path, "workers", p.Workers))
 }
 
 // deadline is about a class whose calls cannot end in time even alone.
@@ -354,16 +377,24 @@ func (w *warner) deadline(p *plimsoll.Pool, k *plimsoll.Class) {
 	case k.Deadline < p.Expected:
 		w.add(Warn, "deadline-too-short", path, "is %s, and a call of pool %s runs for %s: no call of class %s can end in time, and %s; a deadline above %s, or a faster service", showDuration(k.Deadline), p.Name, showDuration(p.Expected), k.Name, fate(p), showDuration(p.Expected+m))
 	case k.Deadline < p.Expected+m:
-		w.add(Warn, "deadline-too-short", path, "is %s, and a call of pool %s runs for %s with a margin of %s: the little that ends in time does so by luck, and %s; a deadline above %s", showDuration(k.Deadline), p.Name, showDuration(p.Expected), marginText(m, assumed), fate(p), showDuration(p.Expected+m))
+		w.add(Warn, "deadline-too-short", path, "is %s, and a call of pool %s runs for %s with a margin of %s: what ends in time does so by luck, and %s; a deadline above %s", showDuration(k.Deadline), p.Name, showDuration(p.Expected), marginText(m, assumed), fate(p), showDuration(p.Expected+m))
 	}
 }
 
 // fate is what becomes of calls that cannot end in time.
 func fate(p *plimsoll.Pool) string {
 	if p.AdmitHopeless {
-		return "they are refused as expired when their turn comes"
+		return "all expire"
 	}
-	return "they are refused as hopeless"
+	return "all are refused as hopeless"
+}
+
+// beyond is what becomes of calls beyond what the deadline bears.
+func beyond(p *plimsoll.Pool) string {
+	if p.AdmitHopeless {
+		return "those beyond take places, wait in vain and expire"
+	}
+	return "those beyond are refused as hopeless, so the room is never full"
 }
 
 func marginText(m time.Duration, assumed bool) string {
@@ -378,7 +409,7 @@ func (w *warner) waiting(p *plimsoll.Pool, path string, members []*plimsoll.Clas
 	k, bears := w.patience(p, members)
 	if k != nil && p.Slots+p.Waiting > bears && p.Waiting > 0 {
 		m, assumed := marginFor(p, k.Deadline)
-		w.add(Warn, "waiting-too-long", join(path, "waiting"), "%d slots + %d waiting = %d calls, but the deadline of %s (class %s) bears %d: floor(%s ÷ %s × (%s − %s)); those beyond wait in vain, or %s; %s", p.Slots, p.Waiting, p.Slots+p.Waiting, showDuration(k.Deadline), k.Name, bears, workersText(p), showDuration(p.Expected), showDuration(k.Deadline), marginText(m, assumed), fate(p), w.remedy(p, path, bears))
+		w.add(Warn, "waiting-too-long", join(path, "waiting"), "%d slots + %d waiting = %d calls, but the deadline of %s (class %s) bears %d: floor(%s ÷ %s × (%s − %s)); %s; %s", p.Slots, p.Waiting, p.Slots+p.Waiting, showDuration(k.Deadline), k.Name, bears, workersText(p), showDuration(p.Expected), showDuration(k.Deadline), marginText(m, assumed), beyond(p), w.remedy(p, path, bears))
 	}
 	for _, k := range members {
 		w.ownWaiting(p, k)
@@ -389,7 +420,7 @@ func (w *warner) remedy(p *plimsoll.Pool, path string, bears int) string {
 	if bears < p.Slots {
 		return fmt.Sprintf("the %d slots alone are more than that, so fewer slots or more workers", p.Slots)
 	}
-	return fmt.Sprintf("%s: %d is what it bears", w.keyOr(path, "waiting"), bears-p.Slots)
+	return w.setting(path, "waiting", bears-p.Slots) + " is what it bears"
 }
 
 // patience is the class whose deadline says how long the waiting room of p may
@@ -434,6 +465,6 @@ func (w *warner) ownWaiting(p *plimsoll.Pool, k *plimsoll.Class) {
 	m, assumed := marginFor(p, k.Deadline)
 	bears := Bears(workersOf(p), p.Expected, k.Deadline, m)
 	if bears < math.MaxInt && p.Slots+k.Waiting > bears {
-		w.add(Warn, "waiting-too-long", path, "%d slots + %d waiting = %d calls, but the deadline of %s bears %d: floor(%s ÷ %s × (%s − %s)); those beyond wait in vain, or %s; %d is what it bears", p.Slots, k.Waiting, p.Slots+k.Waiting, showDuration(k.Deadline), bears, workersText(p), showDuration(p.Expected), showDuration(k.Deadline), marginText(m, assumed), fate(p), max(0, bears-p.Slots))
+		w.add(Warn, "waiting-too-long", path, "%d slots + %d waiting = %d calls, but the deadline of %s bears %d: floor(%s ÷ %s × (%s − %s)); %s; %d is what it bears", p.Slots, k.Waiting, p.Slots+k.Waiting, showDuration(k.Deadline), bears, workersText(p), showDuration(p.Expected), showDuration(k.Deadline), marginText(m, assumed), beyond(p), max(0, bears-p.Slots))
 	}
 }

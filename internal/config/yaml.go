@@ -69,9 +69,12 @@ func (r *reader) failSyntax(err error) {
 		return
 	}
 	text, at := syntax.GetMessage(), position(syntax.GetToken())
-	if strings.HasPrefix(text, "found character '\t'") {
+	switch {
+	case strings.HasPrefix(text, "found character '\t'"):
 		text = "a tab indents this line; YAML indents with spaces only"
-	} else {
+	case text == "unexpected scalar value type":
+		text = "is not YAML: * begins an alias and & an anchor, and a name follows; a value that begins so needs quotes"
+	default:
 		text = "is not YAML: " + visibleText(text)
 	}
 	r.fail("", at, "%s", text)
@@ -176,7 +179,7 @@ func (c *converter) alias(n *ast.AliasNode) *node {
 	at := position(n.Start)
 	at.width = utf8.RuneCountInString(name) + 1
 	c.r.fail("", at, "*%s names an anchor that is not defined before it; &%s defines one", name, name)
-	return &node{kind: emptyNode, line: at.line, column: at.column, width: at.width}
+	return &node{kind: emptyNode, line: at.line, column: at.column, width: at.width, reported: true}
 }
 
 func (c *converter) mapping(n *ast.MappingNode) *node {
