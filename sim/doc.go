@@ -14,7 +14,8 @@
 // experiments that this package repeats are decided by the last bits of such
 // numbers. Events are ordered on that line, and every result is computed from
 // it. The machine is handed floor(ms × 10⁶) nanoseconds; truncation, not
-// rounding, keeps a wait of a hair more than 190 ms longer than 190 ms.
+// rounding, keeps a wait of a hair more than 190 ms longer than 190 ms. Where
+// that is not enough there is [Slots].Exact.
 //
 // Runs are deterministic: the same parameters and sources give the same calls.
 package sim

@@ -25,6 +25,10 @@ type Slots struct {
 	// at or after it; what runs then is finished, and what waits then is
 	// refused as draining.
 	Duration int64
+	// Exact has expiry decided by the last bit of the instants instead of by
+	// their truncated nanoseconds. The pool must then have no Margin, no
+	// ExpireWaiting, no RefuseHopeless, and as many workers as slots.
+	Exact bool
 	// RunOff goes on starting calls after Duration until none waits.
 	RunOff bool
 	// Arrivals says when calls arrive; those at or after Duration do not. It
@@ -55,11 +59,19 @@ func (s Slots) Run() error {
 	if err := s.validate(); err != nil {
 		return err
 	}
-	m, err := core.New(s.Gate)
-	if err != nil {
+	if err := s.Gate.Validate(); err != nil {
 		return err
 	}
-	r := &slotsRun{Slots: s, machine: m, end: float64(s.Duration), checked: s.Check}
+	r := &slotsRun{Slots: s, end: float64(s.Duration), checked: s.Check}
+	var err error
+	if s.Exact {
+		if r.exact, s.Gate, err = newExact(s.Gate); err != nil {
+			return err
+		}
+	}
+	if r.machine, err = core.New(s.Gate); err != nil {
+		return err
+	}
 	r.advance(0)
 	r.run()
 	return r.err
@@ -85,6 +97,7 @@ func (s *Slots) validate() error {
 type slotsRun struct {
 	Slots
 	machine *core.Machine
+	exact   *exact // nil: nanoseconds
 	end     float64
 	due     float64 // the next arrival, if there is one more
 	more    bool
@@ -106,7 +119,7 @@ func (r *slotsRun) run() {
 		if now >= r.end && !(r.RunOff && now < math.Inf(1)) {
 			break
 		}
-		ns := nanos(now)
+		ns := r.stamp(now)
 		for r.running.next() == now {
 			r.release(now, ns)
 		}
@@ -119,6 +132,14 @@ func (r *slotsRun) run() {
 	r.finish()
 }
 
+// stamp is the instant that the machine is handed.
+func (r *slotsRun) stamp(now float64) int64 {
+	if r.exact != nil {
+		return ordinal(now)
+	}
+	return nanos(now)
+}
+
 func (r *slotsRun) release(now float64, ns int64) {
 	r.effects = r.machine.Release(ns, r.running.pop(), core.OK, r.effects[:0])
 	r.apply(now)
@@ -129,8 +150,12 @@ func (r *slotsRun) arrive(now float64, ns int64) {
 	if r.Class != nil {
 		class = r.Class()
 	}
+	request := core.Request{Class: class}
+	if r.exact != nil {
+		request.Deadline = r.exact.deadline(class, now)
+	}
 	var id core.ID
-	id, r.effects = r.machine.Arrive(ns, core.Request{Class: class}, r.effects[:0])
+	id, r.effects = r.machine.Arrive(ns, request, r.effects[:0])
 	for i := range r.effects {
 		e := &r.effects[i]
 		switch {
@@ -176,6 +201,9 @@ func (r *slotsRun) apply(now float64) {
 		case core.End:
 			c := r.call(e.ID)
 			c.Outcome, c.Ended = e.Outcome, now
+			if r.exact != nil {
+				c.Outcome = r.exact.outcome(c)
+			}
 			r.Ended(c)
 		}
 	}
@@ -212,10 +240,10 @@ func (r *slotsRun) finish() {
 	if r.err != nil {
 		return
 	}
-	r.effects = r.machine.Flush(nanos(r.end), core.Draining, r.effects[:0])
+	r.effects = r.machine.Flush(r.stamp(r.end), core.Draining, r.effects[:0])
 	r.apply(r.end)
 	for now := r.running.next(); now < math.Inf(1); now = r.running.next() {
-		r.release(now, nanos(now))
+		r.release(now, r.stamp(now))
 	}
 }
 
