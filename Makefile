@@ -22,7 +22,29 @@ race: ## the tests of the concurrent packages under the race detector
 bench: ## every benchmark, a second each; the comparison with peers is bench-docs
 	$(GO) test -run '^$$' -bench . ./...
 
-bench-docs: bench-docs picture ## write again what the docs show of our own runs
+bench-docs: ## compare with peers, and write docs/reference/performance.md
+	cd bench && $(GO) run ./cmd/tables -o ../docs/reference/performance.md
+
+lint: ## gofmt, go vet and staticcheck
+	@.ci/run format vet lint
+
+house: ## the rules of the house, and our longest functions and files
+	$(GO) test -count=1 ./internal/house
+	@$(GO) run ./internal/house/longest
+
+fuzz: ## fuzz every target for FUZZTIME (20s) each
+	@.ci/run fuzz
+
+demo: ## overload a real service on this machine, and watch it in a browser
+	$(GO) run ./cmd/plimsoll demo
+
+lab: ## the first experiment of the laboratory, into OUT (out/)
+	$(GO) run ./cmd/plimsoll lab slo-load-control --deterministic --duration 5s --output-dir $(OUT)
+
+picture: ## run the demo, and make docs/images/demo.png of it (needs chromium)
+	@PICTURE=docs/images/demo.png .ci/run picture
+
+docs: bench-docs picture ## write again what the docs show of our own runs
 
 cross: ## build for Linux, macOS and Windows on amd64 and arm64
 	@.ci/run cross

@@ -56,7 +56,7 @@ func rooms() map[string]room {
 		// The binary knows everything.
 		"cmd/plimsoll": {
 			ours:   ". core arrival record slo sim lab load httpgate proxy telemetry web internal/config internal/demo",
-			theirs: "github.com/spf13/cobra golang.org/x/sys",
+			theirs: "github.com/spf13/cobra github.com/spf13/pflag golang.org/x/sys",
 		},
 
 		"examples/handler": {ours: ". httpgate"},
