@@ -36,13 +36,15 @@ const (
 	// DefaultIdle is above the 60 s that most balancers use: the side that
 	// closes first must be the one that sends, or requests are lost in between.
 	DefaultIdle = 75 * time.Second
-	// DefaultBodyIdle and DefaultWriteIdle bound the silence inside a request
-	// and inside an answer, never their length.
-	DefaultBodyIdle  = 30 * time.Second
-	DefaultWriteIdle = 90 * time.Second
-	// DefaultStream is how long a tunnel or a stream may be silent in both
-	// directions: longer than the usual keep-alive of WebSocket libraries.
-	DefaultStream = 5 * time.Minute
+	// DefaultBodyIdle, DefaultAnswerIdle and DefaultWriteIdle bound the silence
+	// of a client that sends, of an upstream that answers, and of a client that
+	// does not read; never the length of anything.
+	DefaultBodyIdle   = 30 * time.Second
+	DefaultAnswerIdle = 5 * time.Minute
+	DefaultWriteIdle  = 30 * time.Second
+	// DefaultStream is how long a tunnel may be silent in both directions: far
+	// longer than the keep-alives of WebSocket libraries.
+	DefaultStream = time.Hour
 	// DefaultDial bounds connecting, TLS included.
 	DefaultDial = 3 * time.Second
 	// DefaultUpstreamIdle is how long an unused upstream connection is kept:
@@ -96,12 +98,14 @@ type Config struct {
 	TLS *tls.Config
 
 	// ReadHeader bounds reading a request's header, TLS handshake included.
-	// Idle is how long a connection without a request is kept. BodyIdle bounds
-	// the silence within a request's body, WriteIdle that within an answer, be
-	// it the upstream's or that of a client that does not read, and Stream that
-	// of a tunnel, an event stream or a gRPC call in both directions. Less than
-	// 0 means no bound for the latter three.
-	ReadHeader, Idle, BodyIdle, WriteIdle, Stream time.Duration
+	// Idle is how long a connection without a request is kept. Both are fixed
+	// when the server is made.
+	ReadHeader, Idle time.Duration
+	// BodyIdle bounds the silence within a request's body, AnswerIdle that
+	// within an answer (for a gRPC call that in both directions together),
+	// WriteIdle how long a client may leave what it is sent unread, and Stream
+	// the silence of a tunnel in both directions. Less than 0 means no bound.
+	BodyIdle, AnswerIdle, WriteIdle, Stream time.Duration
 	// DialTimeout bounds connecting to the upstream, TLS included.
 	// HeaderTimeout bounds the wait for an answer's header; 0 means that the
 	// call's deadline does. UpstreamIdle is how long unused connections are kept.
@@ -145,6 +149,7 @@ func (c Config) withDefaults() Config {
 	set(&c.ReadHeader, DefaultReadHeader)
 	set(&c.Idle, DefaultIdle)
 	set(&c.BodyIdle, DefaultBodyIdle)
+	set(&c.AnswerIdle, DefaultAnswerIdle)
 	set(&c.WriteIdle, DefaultWriteIdle)
 	set(&c.Stream, DefaultStream)
 	set(&c.DialTimeout, DefaultDial)

@@ -241,12 +241,7 @@ func (x *exchange) handlerReturns() {
 func (x *exchange) touch() { x.touched.Store(int64(time.Since(x.started))) }
 
 // idle is how long nothing may move; 0 or less means no bound.
-func (x *exchange) idle() time.Duration {
-	if x.events || x.grpc {
-		return x.set.config.Stream
-	}
-	return x.set.config.WriteIdle
-}
+func (x *exchange) idle() time.Duration { return x.set.config.AnswerIdle }
 
 // arm starts the one timer of a call: until the answer begins it stands for
 // the deadline, and after that for the silence that is allowed.

@@ -222,6 +222,13 @@ func (s *Server) Reload(c Config) error {
 	return nil
 }
 
+// NoteReloadError counts a configuration that was so wrong that there was
+// nothing to give to Reload.
+func (s *Server) NoteReloadError() {
+	s.stats.Reloads.Add(1)
+	s.stats.ReloadErrors.Add(1)
+}
+
 func (s *Server) reload(c Config) error {
 	old := s.current.Load()
 	if c.Gate == nil {

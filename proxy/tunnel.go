@@ -28,9 +28,9 @@ func (x *exchange) forwardUpgrade(r *http.Request) {
 	x.set.proxy.ServeHTTP(&x.out, r.WithContext(ctx))
 }
 
-// roundTripUpgrade bounds the handshake by the silence that a stream is allowed.
+// roundTripUpgrade bounds the handshake by the silence that an answer is allowed.
 func (x *exchange) roundTripUpgrade(r *http.Request) (*http.Response, error) {
-	if limit := x.set.config.Stream; limit > 0 {
+	if limit := x.set.config.AnswerIdle; limit > 0 {
 		t := time.AfterFunc(limit, func() { x.cancel(errIdle) })
 		defer t.Stop()
 	}

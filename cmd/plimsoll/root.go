@@ -20,7 +20,8 @@ survive, whose work does has been decided beforehand.
 
 Exit status: 0 good, 1 the answer is no, 2 usage or configuration is wrong,
 3 the machine or the network failed.`,
-		Example: `  plimsoll serve --listen :8080 --upstream http://127.0.0.1:9000 --workers 4
+		Example: `  plimsoll demo
+  plimsoll serve --listen :8080 --upstream http://127.0.0.1:9000 --workers 4
   plimsoll version`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -29,6 +30,9 @@ Exit status: 0 good, 1 the answer is no, 2 usage or configuration is wrong,
 		return usageError(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
 	root.AddCommand(
+		checkCommand(),
+		demoCommand(),
+		serveCommand(),
 		versionCommand(),
 	)
 	return root

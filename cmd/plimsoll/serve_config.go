@@ -1,0 +1,87 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-go/plimsoll"
+	"github.com/plimsoll-go/plimsoll/httpgate"
+	"github.com/plimsoll-go/plimsoll/internal/config"
+	"github.com/plimsoll-go/plimsoll/proxy"
+)
+
+// proxyConfig says in the proxy's words what a configuration says. Files that
+// it names, which are those of TLS, are read here.
+func proxyConfig(c *config.Config, gate *plimsoll.Gate) (proxy.Config, error) {
+	rules, err := classRules(c)
+	if err != nil {
+		return proxy.Config{}, err
+	}
+	out := proxy.Config{
+		Upstream: c.Upstream.URL, Protocol: c.Upstream.Protocol,
+		Gate: gate, GateConfig: &c.Gate, Classify: rules, Trust: c.Trust,
+		AheadBytes: orNone(c.AheadBytes), Statuses: c.Statuses, ClassHeader: c.ClassHeader,
+		OnAbandon: proxy.OnAbandon(c.OnAbandon), HoldMax: c.HoldMax, Streams: orNone(c.Streams),
+		ReadHeader: c.Timeouts.ReadHeader, Idle: c.Timeouts.Idle,
+		BodyIdle: orNone(c.Timeouts.BodyIdle), WriteIdle: orNone(c.Timeouts.WriteIdle),
+		AnswerIdle: orNone(c.Upstream.BodyIdle), Stream: orNone(c.Timeouts.Stream),
+		DialTimeout: c.Upstream.DialTimeout, HeaderTimeout: c.Upstream.HeaderTimeout,
+		UpstreamIdle: c.Upstream.IdleTimeout, IdleConnections: idleConnections(c),
+		DrainAccept: c.Drain.Accept,
+		Source:      c.Source.Path, Checksum: c.Source.SHA256,
+	}
+	if out.Source == "" {
+		out.Source = "flags"
+	}
+	for _, w := range c.Warnings {
+		out.Warnings = append(out.Warnings, w.In(c.Source.Path))
+	}
+	if c.TLS != nil {
+		pair, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
+		if err != nil {
+			return proxy.Config{}, fmt.Errorf("serve: tls: %w", err)
+		}
+		out.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	return out, nil
+}
+
+// classRules are the rules of the file, and after them the class header.
+func classRules(c *config.Config) (*httpgate.Rules, error) {
+	var rules []httpgate.Rule
+	for _, r := range c.Classify {
+		from := httpgate.FromAny
+		if r.When.Trusted {
+			from = httpgate.FromTrusted
+		}
+		rules = append(rules, httpgate.Rule{Class: r.Class, When: httpgate.Match{
+			Path: r.When.Path, Method: r.When.Method, Host: r.When.Host, Header: r.When.Header, From: from,
+		}})
+	}
+	if c.ClassHeader != "" {
+		rules = append(rules, httpgate.Rule{When: httpgate.Match{ClassHeader: c.ClassHeader}})
+	}
+	return httpgate.CompileRules(rules)
+}
+
+// orNone turns the files' 0 for "none" into the proxy's less than 0: there, 0
+// is the default.
+func orNone[T int | int64 | time.Duration](v T) T {
+	if v == 0 {
+		return -1
+	}
+	return v
+}
+
+// idleConnections is as many as can be in use at once, and a few for streams.
+func idleConnections(c *config.Config) int {
+	if c.Upstream.Connections > 0 {
+		return c.Upstream.Connections
+	}
+	n := 16
+	for _, p := range c.Gate.Pools {
+		n += p.Slots
+	}
+	return n
+}

@@ -1,0 +1,13 @@
+//go:build !windows
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// reloadSignals are those that make serve read its file again.
+func reloadSignals() []os.Signal { return []os.Signal{syscall.SIGHUP} }
+
+func isReload(s os.Signal) bool { return s == syscall.SIGHUP }
