@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -204,6 +205,22 @@ func TestHugeFile(t *testing.T) {
 	}
 }
 
+// More pools than a gate is meant for are said in one sentence.
+func TestTooMany(t *testing.T) {
+	var pools strings.Builder
+	for i := range maxPools + 1 {
+		fmt.Fprintf(&pools, "  p%d: {slots: 1, waiting: 1}\n", i)
+	}
+	_, err := Parse("f", []byte("listen: :1\nupstream: {url: \"http://x\"}\npools:\n"+pools.String()+"classes: {a: {rank: 0}}\n"))
+	if want := "f:4:3: pools: has 1025 entries; at most 1024 are allowed\n"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	_, err = Parse("f", []byte("trust:\n"+strings.Repeat("- x\n", maxNetworks+1)))
+	if want := "trust: has 4097 entries; at most 4096 are allowed"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 type zeroes struct{}
 
 func (zeroes) Read(b []byte) (int, error) { clear(b); return len(b), nil }
@@ -249,7 +266,8 @@ func TestPositions(t *testing.T) {
 		string(example), small, strings.ReplaceAll(string(example), "\n", "\r\n"),
 		"ä: ö\nü: {é: \"x\", 'è': [a, ß, 😀, z]}\nlong: one\n  two\nq: \"a\n  b\"\nlit: |\n  x\n  y\nfold: >-\n  x\n\n  y\nlast: z # ä\n# ö\nend: w",
 	} {
-		r := newReader(newSource(text), nil)
+		r := newReader(nil, nil)
+		text, _ := r.decodeText([]byte(text))
 		root := r.readTree(text)
 		if root == nil {
 			t.Fatalf("%v", r.problems)
@@ -292,7 +310,7 @@ func checkPlaces(t *testing.T, text string, err error) {
 	if len(e.Problems) == 0 || len(e.Problems) > MaxProblems {
 		t.Fatalf("%d problems", len(e.Problems))
 	}
-	lines := strings.Count(text, "\n") + 1
+	lines := strings.Count(text, "\n") + strings.Count(text, "\r") + 1
 	line, column := 0, 0
 	for _, p := range e.Problems {
 		if p.Line < 1 || p.Column < 1 || p.Line > lines {

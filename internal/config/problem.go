@@ -102,13 +102,7 @@ func newError(file string, problems []Problem) *Error {
 // source is the text of a file, for excerpts.
 type source struct{ lines []string }
 
-func newSource(text string) *source {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSuffix(lines[i], "\r")
-	}
-	return &source{lines}
-}
+func newSource(text string) *source { return &source{strings.Split(text, "\n")} }
 
 // excerptWidth is how many characters of a line are shown.
 const excerptWidth = 96

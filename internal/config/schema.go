@@ -13,6 +13,8 @@ const (
 	maxDeadline = 24 * time.Hour
 	maxExpected = time.Hour // below core.MaxExpected, and a number one can say
 	maxPatience = 24 * time.Hour
+	maxPools    = 1024
+	maxClasses  = 4096
 	maxRules    = 4096
 	maxNetworks = 4096
 	maxUnits    = 1 << 19 // the bound of the gate on slots, workers and waiting calls
@@ -51,8 +53,8 @@ func (d *draft) fields() []field {
 		{key: "admin", value: section{fields: d.adminFields()}, absent: "no admin listener", doc: "Liveness, readiness, metrics and status, apart from users' load."},
 		{key: "tls", value: section{fields: d.tlsFields()}, absent: "cleartext", doc: "Certificate and key of listen."},
 		{key: "upstream", value: section{fields: d.upstreamFields()}, need: true, doc: "The protected thing."},
-		{key: "pools", value: named{"pool", true, d.pool}, need: true, doc: "The places of bounded work, by names that you choose."},
-		{key: "classes", value: named{"class", true, d.class}, need: true, doc: "The criticalities, by names that you choose."},
+		{key: "pools", value: named{"pool", maxPools, true, d.pool}, need: true, doc: "The places of bounded work, by names that you choose."},
+		{key: "classes", value: named{"class", maxClasses, true, d.class}, need: true, doc: "The criticalities, by names that you choose."},
 		{key: "classify", value: list{"rules", maxRules, func() {}, d.rule}, absent: "no rules", doc: "How calls get their classes. The first rule that holds decides."},
 		{key: "class_header", value: headerName(&c.ClassHeader), absent: "none", doc: "A header whose value is the name of a class. It is looked at after the rules, and believed only from a peer in trust; a value that is no class is ignored."},
 		{key: "default", value: name(&c.Gate.Default, "class"), absent: "the only class, when there is one", doc: "The class of a call that no rule and no header gives one."},

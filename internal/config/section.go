@@ -151,7 +151,8 @@ func (r *reader) entries(path string, n *node, visit func(entry)) {
 // named is a mapping from names that the user chooses to values that are alike.
 type named struct {
 	what string // "pool"
-	need bool   // at least one
+	max  int
+	need bool // at least one
 	each func(name string) value
 }
 
@@ -169,6 +170,10 @@ func (v named) read(r *reader, path string, n *node) {
 	}
 	if v.need && len(n.entries) == 0 {
 		r.fail(path, n, "is empty; at least one %s is needed", v.what)
+	}
+	if len(n.entries) > v.max {
+		r.fail(path, n, "has %d entries; at most %d are allowed", len(n.entries), v.max)
+		return
 	}
 	r.entries(path, n, func(e entry) {
 		full := join(path, e.key.text)

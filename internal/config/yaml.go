@@ -237,7 +237,7 @@ func (c *converter) merge(out, from *node) {
 func visibleText(text string) string { return visible([]rune(text)) }
 
 // decodeText checks that data is text of a reasonable size and removes a byte
-// order mark. The result has the positions of an editor.
+// order mark. The lines of the result end with \n alone.
 func (r *reader) decodeText(data []byte) (string, bool) {
 	if len(data) > MaxFile {
 		r.src = nil
@@ -246,6 +246,8 @@ func (r *reader) decodeText(data []byte) (string, bool) {
 		return "", false
 	}
 	text := strings.TrimPrefix(string(data), "\ufeff")
+	// The parser counts lines wrongly when they end as those of Windows do.
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	r.src = newSource(strings.ToValidUTF8(text, "·"))
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		r.fail("", &node{}, "the file is UTF-16; save it as UTF-8")
