@@ -174,7 +174,7 @@ func (f *checkedFile) printGood(out io.Writer) error {
 func printLegend(out io.Writer, assumed bool) error {
 	margin := ""
 	if assumed {
-		margin = "; until the margin has been learnt, 1ms or 5% of a shorter deadline is taken off"
+		margin = "; until a margin has been learnt, a hundredth of the pool's shortest deadline (200µs to 2ms) is taken off"
 	}
 	_, err := fmt.Fprintf(out, `
 slots    the most that the class can have out, without what others reserve

@@ -26,21 +26,27 @@ func Bears(workers int, expected, deadline, margin time.Duration) int {
 	return int(min(n, math.MaxInt))
 }
 
-// assumedMargin stands in for a margin that is learnt, before it has been: a
-// millisecond, or a twentieth of a deadline under 20 ms.
-func assumedMargin(deadline time.Duration) time.Duration {
-	return min(time.Millisecond, deadline/20)
+// assumedMargin is the margin that a gate begins with when it is to learn one:
+// a hundredth of the pool's shortest deadline, 200 µs to 2 ms.
+func assumedMargin(shortest time.Duration) time.Duration {
+	return min(max(shortest/100, 200*time.Microsecond), 2*time.Millisecond)
 }
 
-// marginFor is the margin of a pool for a deadline, and whether it is assumed.
-func marginFor(p *plimsoll.Pool, deadline time.Duration) (m time.Duration, assumed bool) {
+// marginOf is the margin of a pool with these classes, and whether it is assumed.
+func marginOf(p *plimsoll.Pool, members []*plimsoll.Class) (m time.Duration, assumed bool) {
 	switch {
 	case p.Margin > 0:
 		return p.Margin, false
 	case p.Margin < 0:
 		return 0, false
 	}
-	return assumedMargin(deadline), true
+	shortest := time.Duration(math.MaxInt64)
+	for _, k := range members {
+		if k.Deadline > 0 {
+			shortest = min(shortest, k.Deadline)
+		}
+	}
+	return assumedMargin(shortest), true
 }
 
 // workersOf is how many calls a pool's protected thing works on at once.
@@ -124,13 +130,14 @@ func summarisePool(c *plimsoll.Config, p *plimsoll.Pool) PoolSummary {
 	for _, k := range members {
 		s.SharedSlots -= k.Reserve
 	}
+	m, assumed := marginOf(p, members)
 	for _, k := range members {
-		s.Classes = append(s.Classes, summariseClass(p, k, s.SharedSlots))
+		s.Classes = append(s.Classes, summariseClass(p, k, s.SharedSlots, m, assumed))
 	}
 	return s
 }
 
-func summariseClass(p *plimsoll.Pool, k *plimsoll.Class, shared int) ClassSummary {
+func summariseClass(p *plimsoll.Pool, k *plimsoll.Class, shared int, m time.Duration, assumed bool) ClassSummary {
 	s := ClassSummary{
 		Name: k.Name, Rank: k.Rank, DeadlineMS: milliseconds(k.Deadline), Objective: k.Objective,
 		Reserve: k.Reserve, EffectiveSlots: k.Reserve + shared, Waiting: waitingOf(p, k), Bears: -1,
@@ -140,7 +147,6 @@ func summariseClass(p *plimsoll.Pool, k *plimsoll.Class, shared int) ClassSummar
 	if k.Deadline == 0 || p.Expected == 0 {
 		return s
 	}
-	m, assumed := marginFor(p, k.Deadline)
 	s.MarginMS, s.MarginAssumed = milliseconds(m), assumed
 	s.Bears = Bears(min(workersOf(p), s.EffectiveSlots), p.Expected, k.Deadline, m)
 	if !p.AdmitHopeless {

@@ -49,9 +49,9 @@ default: low
 `)
 	want := Summary{Pools: []PoolSummary{
 		{Name: "app", Mode: "enforce", Order: "priority", Door: "priority", Slots: 5, Workers: 4, Waiting: 40, InSystem: 45, ExpectedMS: 25, CapacityRPS: 160, SharedSlots: 2, Classes: []ClassSummary{
-			// Slots: 5 − 2. Three workers end 3 ÷ 25ms × 299ms = 35.88 calls in time.
-			{Name: "top", Rank: 0, DeadlineMS: 300, Objective: 0.99, Reserve: 1, EffectiveSlots: 3, Waiting: 30, Bears: 35, Burst: 33, MarginMS: 1, MarginAssumed: true, CeilingRPS: 120},
-			{Name: "low", Rank: 1, DeadlineMS: 1000, Reserve: 2, EffectiveSlots: 4, Waiting: 40, Bears: 159, Burst: 44, MarginMS: 1, MarginAssumed: true, CeilingRPS: 160},
+			// Slots: 5 − 2. Three workers end 3 ÷ 25ms × 298ms = 35.76 calls in time.
+			{Name: "top", Rank: 0, DeadlineMS: 300, Objective: 0.99, Reserve: 1, EffectiveSlots: 3, Waiting: 30, Bears: 35, Burst: 33, MarginMS: 2, MarginAssumed: true, CeilingRPS: 120},
+			{Name: "low", Rank: 1, DeadlineMS: 1000, Reserve: 2, EffectiveSlots: 4, Waiting: 40, Bears: 159, Burst: 44, MarginMS: 2, MarginAssumed: true, CeilingRPS: 160},
 		}},
 		{Name: "new", Mode: "enforce", Order: "fifo", Door: "blind", Slots: 3, Workers: 3, Waiting: 9, InSystem: 12, SharedSlots: 3, Classes: []ClassSummary{
 			{Name: "other", Rank: 3, DeadlineMS: 1000, EffectiveSlots: 3, Waiting: 0, Bears: -1, Burst: 3},

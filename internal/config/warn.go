@@ -208,10 +208,12 @@ func (w *warner) pool(p *plimsoll.Pool) {
 		return
 	}
 	w.turnaround(p, path)
+	var m margined
+	m.d, m.assumed = marginOf(p, members)
 	for _, k := range members {
-		w.deadline(p, k)
+		w.deadline(p, k, m)
 	}
-	w.waiting(p, path, members)
+	w.waiting(p, path, members, m)
 }
 
 // keyOr is what the user calls a key of the section at path.
@@ -367,17 +369,16 @@ func (w *warner) turnaround(p *plimsoll.Pool, path string) {
 }
 
 // deadline is about a class whose calls cannot end in time even alone.
-func (w *warner) deadline(p *plimsoll.Pool, k *plimsoll.Class) {
+func (w *warner) deadline(p *plimsoll.Pool, k *plimsoll.Class, m margined) {
 	if k.Deadline == 0 {
 		return
 	}
 	path := join(join("classes", k.Name), "deadline")
-	m, assumed := marginFor(p, k.Deadline)
 	switch {
 	case k.Deadline < p.Expected:
-		w.add(Warn, "deadline-too-short", path, "is %s, and a call of pool %s runs for %s: no call of class %s can end in time, and %s; a deadline above %s, or a faster service", showDuration(k.Deadline), p.Name, showDuration(p.Expected), k.Name, fate(p), showDuration(p.Expected+m))
-	case k.Deadline < p.Expected+m:
-		w.add(Warn, "deadline-too-short", path, "is %s, and a call of pool %s runs for %s with a margin of %s: what ends in time does so by luck, and %s; a deadline above %s", showDuration(k.Deadline), p.Name, showDuration(p.Expected), marginText(m, assumed), fate(p), showDuration(p.Expected+m))
+		w.add(Warn, "deadline-too-short", path, "is %s, and a call of pool %s runs for %s: no call of class %s can end in time, and %s; a deadline above %s, or a faster service", showDuration(k.Deadline), p.Name, showDuration(p.Expected), k.Name, fate(p), showDuration(p.Expected+m.d))
+	case k.Deadline < p.Expected+m.d:
+		w.add(Warn, "deadline-too-short", path, "is %s, and a call of pool %s runs for %s with a margin of %s: what ends in time does so by luck, and %s; a deadline above %s", showDuration(k.Deadline), p.Name, showDuration(p.Expected), m, fate(p), showDuration(p.Expected+m.d))
 	}
 }
 
@@ -397,22 +398,27 @@ func beyond(p *plimsoll.Pool) string {
 	return "those beyond are refused as hopeless, so the room is never full"
 }
 
-func marginText(m time.Duration, assumed bool) string {
-	if assumed {
-		return showDuration(m) + " (assumed until it is learnt)"
+// margined is a margin and whether it is assumed.
+type margined struct {
+	d       time.Duration
+	assumed bool
+}
+
+func (m margined) String() string {
+	if m.assumed {
+		return showDuration(m.d) + " (assumed until it is learnt)"
 	}
-	return showDuration(m)
+	return showDuration(m.d)
 }
 
 // waiting is about waiting rooms that are longer than the deadline can bear.
-func (w *warner) waiting(p *plimsoll.Pool, path string, members []*plimsoll.Class) {
-	k, bears := w.patience(p, members)
+func (w *warner) waiting(p *plimsoll.Pool, path string, members []*plimsoll.Class, m margined) {
+	k, bears := w.patience(p, members, m)
 	if k != nil && p.Slots+p.Waiting > bears && p.Waiting > 0 {
-		m, assumed := marginFor(p, k.Deadline)
-		w.add(Warn, "waiting-too-long", join(path, "waiting"), "%d slots + %d waiting = %d calls, but the deadline of %s (class %s) bears %d: floor(%s ÷ %s × (%s − %s)); %s; %s", p.Slots, p.Waiting, p.Slots+p.Waiting, showDuration(k.Deadline), k.Name, bears, workersText(p), showDuration(p.Expected), showDuration(k.Deadline), marginText(m, assumed), beyond(p), w.remedy(p, path, bears))
+		w.add(Warn, "waiting-too-long", join(path, "waiting"), "%d slots + %d waiting = %d calls, but the deadline of %s (class %s) bears %d: floor(%s ÷ %s × (%s − %s)); %s; %s", p.Slots, p.Waiting, p.Slots+p.Waiting, showDuration(k.Deadline), k.Name, bears, workersText(p), showDuration(p.Expected), showDuration(k.Deadline), m, beyond(p), w.remedy(p, path, bears))
 	}
 	for _, k := range members {
-		w.ownWaiting(p, k)
+		w.ownWaiting(p, k, m)
 	}
 }
 
@@ -427,7 +433,7 @@ func (w *warner) remedy(p *plimsoll.Pool, path string, bears int) string {
 // be. In order of arrival the shortest deadline does, since it stands in the
 // same line; in the other orders only what is beyond the longest is useless
 // for everybody. nil when a class without a deadline could use every place.
-func (w *warner) patience(p *plimsoll.Pool, members []*plimsoll.Class) (*plimsoll.Class, int) {
+func (w *warner) patience(p *plimsoll.Pool, members []*plimsoll.Class, m margined) (*plimsoll.Class, int) {
 	var out *plimsoll.Class
 	least := 0
 	for _, k := range members {
@@ -440,8 +446,7 @@ func (w *warner) patience(p *plimsoll.Pool, members []*plimsoll.Class) (*plimsol
 		if k.NoWaiting || k.Deadline < p.Expected { // the latter is said elsewhere
 			continue
 		}
-		m, _ := marginFor(p, k.Deadline)
-		n := Bears(workersOf(p), p.Expected, k.Deadline, m)
+		n := Bears(workersOf(p), p.Expected, k.Deadline, m.d)
 		if out == nil || p.Order == plimsoll.OrderFIFO && n < least || p.Order != plimsoll.OrderFIFO && n > least {
 			out, least = k, n
 		}
@@ -450,7 +455,7 @@ func (w *warner) patience(p *plimsoll.Pool, members []*plimsoll.Class) (*plimsol
 }
 
 // ownWaiting is about a class's own bound on its waiting calls.
-func (w *warner) ownWaiting(p *plimsoll.Pool, k *plimsoll.Class) {
+func (w *warner) ownWaiting(p *plimsoll.Pool, k *plimsoll.Class, m margined) {
 	if k.NoWaiting || k.Waiting <= 0 {
 		return
 	}
@@ -462,9 +467,8 @@ func (w *warner) ownWaiting(p *plimsoll.Pool, k *plimsoll.Class) {
 	if k.Deadline == 0 || k.Deadline < p.Expected {
 		return
 	}
-	m, assumed := marginFor(p, k.Deadline)
-	bears := Bears(workersOf(p), p.Expected, k.Deadline, m)
+	bears := Bears(workersOf(p), p.Expected, k.Deadline, m.d)
 	if bears < math.MaxInt && p.Slots+k.Waiting > bears {
-		w.add(Warn, "waiting-too-long", path, "%d slots + %d waiting = %d calls, but the deadline of %s bears %d: floor(%s ÷ %s × (%s − %s)); %s; %d is what it bears", p.Slots, k.Waiting, p.Slots+k.Waiting, showDuration(k.Deadline), bears, workersText(p), showDuration(p.Expected), showDuration(k.Deadline), marginText(m, assumed), beyond(p), max(0, bears-p.Slots))
+		w.add(Warn, "waiting-too-long", path, "%d slots + %d waiting = %d calls, but the deadline of %s bears %d: floor(%s ÷ %s × (%s − %s)); %s; %d is what it bears", p.Slots, k.Waiting, p.Slots+k.Waiting, showDuration(k.Deadline), bears, workersText(p), showDuration(p.Expected), showDuration(k.Deadline), m, beyond(p), max(0, bears-p.Slots))
 	}
 }
