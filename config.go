@@ -1,6 +1,7 @@
 package plimsoll
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/plimsoll-go/plimsoll/core"
@@ -50,11 +51,25 @@ const (
 	Enforce Mode = iota
 	// Shadow decides and counts, and lets every call through at once. The
 	// counts are an estimate: since nothing is held back, the protected thing
-	// is as loaded as it would be without a gate.
+	// is as loaded as it would be without a gate, and a call that ends while
+	// it would still have been waiting counts as cancelled.
 	Shadow
 	// Off lets every call through and decides nothing.
 	Off
 )
+
+// String returns the token used in configuration files.
+func (m Mode) String() string {
+	switch m {
+	case Enforce:
+		return "enforce"
+	case Shadow:
+		return "shadow"
+	case Off:
+		return "off"
+	}
+	return fmt.Sprintf("mode(%d)", uint8(m))
+}
 
 // Config describes a gate.
 type Config struct {
@@ -66,13 +81,16 @@ type Config struct {
 	Default string
 	// Observer is told of every decision; nil for none.
 	Observer Observer
+	// Alarm is told, on a goroutine of its own, when a pool has failed open
+	// because of a bug; nil logs it with slog.
+	Alarm func(error)
 }
 
 // Pool is a bounded place of work: slots, a waiting room, an order and a door.
 type Pool struct {
 	// Name is unique, and stands in metrics and refusals.
 	Name string
-	// Slots is how many units of work may be out at once, 0 … 1 048 576. With
+	// Slots is how many units of work may be out at once, 0 … 524 288. With
 	// 0 everything is refused.
 	Slots int
 	// Workers is how many units the protected thing really works on at once,
@@ -80,7 +98,7 @@ type Pool struct {
 	// thing and hide the turn-around between an answer and the next call.
 	// 0 means as many as Slots.
 	Workers int
-	// Waiting is how many calls may wait, 0 … 1 048 576.
+	// Waiting is how many calls may wait, 0 … 524 288.
 	Waiting int
 	Order   Order
 	Door    Door

@@ -7,8 +7,8 @@ import (
 )
 
 // Observer is told of every ended or refused call, one struct an event. It is
-// called outside the gate's locks, on the goroutine that caused the event, and
-// must not block.
+// called outside the gate's locks, on the goroutine of that call, and must not
+// block.
 type Observer interface {
 	Ended(CallEnded)
 }
@@ -89,5 +89,56 @@ var HistogramBounds = [...]time.Duration{
 	time.Minute, 5 * time.Minute,
 }
 
-// Status looks at the gate.
-func (g *Gate) Status() Status { panic("being built") }
+// Status looks at the gate. Pools that have left the configuration and still
+// hold calls are among its pools.
+func (g *Gate) Status() Status {
+	g.mu.Lock()
+	groups := g.groups
+	g.mu.Unlock()
+	s := Status{Uptime: time.Since(g.epoch), Draining: g.draining.Load(), Pools: make([]PoolStatus, 0, len(groups))}
+	for _, gr := range groups {
+		s.Pools = append(s.Pools, gr.status())
+	}
+	return s
+}
+
+func (gr *group) status() PoolStatus {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	now := gr.tick()
+	v := gr.m.PoolView(0)
+	s := PoolStatus{
+		Name: gr.pool, Mode: gr.mode, Order: v.Order, Door: v.Door,
+		Slots: v.Slots, Workers: v.Workers, Used: v.Units, Running: v.Running + len(gr.loose),
+		Waiting: v.Waiting, WaitingLimit: v.Pool.Waiting, HeadAge: age(now, v.Oldest),
+		Expected: time.Duration(v.Expected), Margin: time.Duration(v.Margin),
+		ExpectedLearnt: gr.settings.Expected == 0, MarginLearnt: gr.settings.Margin == 0,
+		Broken: gr.broken, Stale: gr.stale + gr.m.Stale(),
+	}
+	if s.Workers == 0 {
+		s.Workers = s.Slots
+	}
+	for i := range gr.classes {
+		if c := gr.classStatus(now, i); !gr.cfg.Classes[i].Retired || c.Running+c.Waiting > 0 {
+			s.Classes = append(s.Classes, c)
+		}
+	}
+	return s
+}
+
+func (gr *group) classStatus(now int64, i int) ClassStatus {
+	v, b := gr.m.ClassView(i), &gr.classes[i]
+	return ClassStatus{
+		Name: v.Name, Rank: v.Rank, Deadline: b.class.Deadline, Objective: b.class.Objective,
+		Reserve: v.Reserve, Running: v.Running, Used: v.Units, Waiting: v.Waits, WaitingLimit: v.Class.Waiting,
+		HeadAge: age(now, v.Oldest), Arrived: v.Arrived, Outcomes: v.Outcomes, Refused: v.Refused,
+		WouldRefuse: b.would, Wait: b.wait, Run: b.run,
+	}
+}
+
+func age(now, since int64) time.Duration {
+	if since == core.Never {
+		return 0
+	}
+	return time.Duration(now - since)
+}

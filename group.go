@@ -1,0 +1,497 @@
+package plimsoll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/plimsoll-go/plimsoll/core"
+)
+
+// errMoved says that a class is now decided elsewhere: ask again.
+var errMoved = errors.New("plimsoll: the pool has left the configuration")
+
+// group is the live shell of one machine: its lock, its timer, and who waits.
+// Today a group holds one pool.
+type group struct {
+	gate  *Gate
+	index int // among the gate's groups, in recordings
+	pool  string
+
+	mu      sync.Mutex
+	m       *core.Machine
+	cfg     core.Config // the machine's, with what was learnt
+	mode    Mode
+	now     int64 // of the last event: time never runs backwards in a machine
+	out     []core.Effect
+	seats   []seat // by the machine's index
+	classes []classBook
+	idle    []*waiter // of calls that have stopped waiting
+	// loose are calls that run without the machine's leave: a pool that is off
+	// or broken, or one in shadow whose machine refused them.
+	loose    map[uint64]looseCall
+	lastOff  uint64
+	timer    *time.Timer
+	timerAt  int64
+	settings Pool // as configured
+	learner  learner
+	retry    pacer
+	broken   bool
+	retired  bool // no class of the configuration leads here
+	draining bool
+	log      *eventLog // nil: not recorded
+	stale    uint64    // second releases; the machine never sees them
+}
+
+// seat is what the shell keeps of a call in the machine.
+type seat struct {
+	w       *waiter // nil: nobody waits for a verdict
+	since   int64   // arrival, then start
+	waited  int64
+	running bool // as the machine sees it
+	shadow  bool // it runs whatever the machine says
+}
+
+type looseCall struct {
+	since int64
+	class int32
+}
+
+// classBook is what a class has counted beside the machine's counts.
+type classBook struct {
+	class Class
+	would [core.NumReasons]uint64
+	wait  Histogram
+	run   Histogram
+}
+
+// waiter is where a waiting call gets its verdict. The channel holds one: the
+// sender, under the lock, never blocks.
+type waiter struct{ verdict chan core.Effect }
+
+// offSeq marks the sequence numbers of loose calls that never were in a machine.
+const offSeq = uint64(1) << 63
+
+func (gr *group) acquire(ctx context.Context, s *seatOf, r *Request) (Ticket, error) {
+	gr.mu.Lock()
+	now := gr.tick()
+	if gr.retired {
+		gr.mu.Unlock()
+		return Ticket{}, errMoved
+	}
+	if gr.mode == Off || gr.broken {
+		return gr.passBy(now, s) // unlocks
+	}
+	q := core.Request{
+		Class: s.index, Cost: r.Cost, Attempt: r.Attempt, Key: r.Key, Expected: int64(r.Expected),
+		Deadline: deadlineOf(now, r.Timeout, s.class.Deadline),
+	}
+	e := gr.admit(now, q)
+	switch {
+	case gr.broken: // just now
+		return gr.passBy(now, s)
+	case e.Kind == core.Refuse && gr.mode == Shadow:
+		return gr.letThrough(now, s, e)
+	case e.Kind == core.Refuse:
+		f := gr.refusal(now, s, e)
+		gr.mu.Unlock()
+		gr.ended(s.class.Name, Refused, e.Reason, 0, 0, false)
+		return Ticket{}, f
+	case e.Kind == core.Run || gr.mode == Shadow:
+		gr.mu.Unlock()
+		return gr.ticket(s.class.Name, e.ID, 0, q.Deadline, now), nil
+	}
+	w := gr.waiter()
+	gr.seats[e.ID.Index].w = w
+	gr.mu.Unlock()
+	return gr.wait(ctx, s, w, e.ID, now, q.Deadline)
+}
+
+// tick reads the clock, under the lock so that it never runs backwards.
+func (gr *group) tick() int64 {
+	gr.now = max(gr.now, gr.gate.now())
+	return gr.now
+}
+
+// deadlineOf is the instant that a call is held to, as core.Request wants it.
+func deadlineOf(now int64, timeout, class time.Duration) int64 {
+	switch {
+	case timeout == 0 || class > 0 && timeout > class:
+		timeout = class
+	case timeout < 0:
+		return max(now-1, 1)
+	}
+	if timeout == 0 || int64(timeout) > core.Never-now {
+		return core.Never
+	}
+	return now + int64(timeout)
+}
+
+// admit lets the call knock and dispatches, and returns what became of it.
+func (gr *group) admit(now int64, q core.Request) (e core.Effect) {
+	defer gr.rescue()
+	id, out := gr.m.Arrive(now, q, gr.out[:0])
+	gr.record(core.Event{Op: core.OpArrive, Now: now, Request: q, Seq: id.Seq}, out)
+	if id.Index != 0 {
+		for int(id.Index) >= len(gr.seats) {
+			gr.seats = append(gr.seats, seat{})
+		}
+		gr.seats[id.Index] = seat{since: now, shadow: gr.mode == Shadow}
+	}
+	n := len(out)
+	out = gr.m.Dispatch(now, out)
+	gr.record(core.Event{Op: core.OpDispatch, Now: now}, out[n:])
+	e = gr.apply(now, out, id.Seq)
+	gr.arm(now)
+	return e
+}
+
+// apply makes happen what the machine decided, and returns the last effect on
+// the call own.
+func (gr *group) apply(now int64, out []core.Effect, own uint64) (mine core.Effect) {
+	gr.out = out
+	for i := range out {
+		e := &out[i]
+		if e.ID.Seq == own {
+			mine = *e
+		}
+		switch e.Kind {
+		case core.Run:
+			s := &gr.seats[e.ID.Index]
+			gr.classes[e.Class].wait.add(time.Duration(e.Ns))
+			s.running, s.since, s.waited = true, now, e.Ns
+			s.tell(e)
+		case core.Refuse:
+			if e.ID.Index == 0 {
+				continue
+			}
+			s := &gr.seats[e.ID.Index]
+			if s.shadow && e.ID.Seq != own {
+				gr.classes[e.Class].would[e.Reason]++
+				gr.setLoose(e.ID.Seq, s.since, e.Class)
+			}
+			s.tell(e)
+			*s = seat{}
+		}
+	}
+	return mine
+}
+
+func (s *seat) tell(e *core.Effect) {
+	if s.w != nil {
+		s.w.verdict <- *e
+		s.w = nil
+	}
+}
+
+func (gr *group) waiter() *waiter {
+	if n := len(gr.idle); n > 0 {
+		w := gr.idle[n-1]
+		gr.idle = gr.idle[:n-1]
+		return w
+	}
+	return &waiter{verdict: make(chan core.Effect, 1)}
+}
+
+// wait waits for the machine's verdict, or for the caller to leave. A verdict
+// that came first stands, but a permit that the caller is no longer there to
+// use is given back unused.
+func (gr *group) wait(ctx context.Context, s *seatOf, w *waiter, id core.ID, arrived, deadline int64) (Ticket, error) {
+	var v core.Effect
+	select {
+	case v = <-w.verdict:
+	case <-ctx.Done():
+	}
+	left := ctx.Err() != nil
+	gr.mu.Lock()
+	now := gr.tick()
+	if v.Kind == 0 {
+		select {
+		case v = <-w.verdict:
+		default:
+			gr.cancel(now, id)
+		}
+	}
+	gr.idle = append(gr.idle, w)
+	switch {
+	case v.Kind == core.Refuse:
+		f := gr.refusal(now, s, v)
+		gr.mu.Unlock()
+		gr.ended(s.class.Name, Refused, v.Reason, time.Duration(v.Ns), 0, false)
+		return Ticket{}, f
+	case left:
+		if v.Kind == core.Run {
+			gr.finish(now, id, Cancelled)
+		}
+		gr.mu.Unlock()
+		gr.gate.stir()
+		gr.ended(s.class.Name, Cancelled, core.NoReason, time.Duration(now-arrived), 0, false)
+		return Ticket{}, context.Cause(ctx)
+	}
+	gr.mu.Unlock()
+	return gr.ticket(s.class.Name, id, v.Ns, deadline, arrived+v.Ns), nil
+}
+
+func (gr *group) ticket(class string, id core.ID, waited, deadline, now int64) Ticket {
+	t := Ticket{Waited: time.Duration(waited), Timeout: -1, Class: class, group: gr, id: id}
+	if deadline != core.Never {
+		t.Timeout = time.Duration(max(0, deadline-now))
+	}
+	return t
+}
+
+// cancel takes a waiting call out, and lets whoever can start now.
+func (gr *group) cancel(now int64, id core.ID) {
+	if gr.broken {
+		return
+	}
+	defer gr.rescue()
+	out := gr.m.Cancel(now, id, gr.out[:0])
+	gr.record(core.Event{Op: core.OpCancel, Now: now, Seq: id.Seq}, out)
+	gr.seats[id.Index] = seat{}
+	gr.dispatch(now, out)
+}
+
+// finish ends a running call, and lets whoever can start now.
+func (gr *group) finish(now int64, id core.ID, o Outcome) (e core.Effect) {
+	if gr.broken {
+		return core.Effect{Outcome: o}
+	}
+	defer gr.rescue()
+	out := gr.m.Release(now, id, o, gr.out[:0])
+	gr.record(core.Event{Op: core.OpRelease, Now: now, Seq: id.Seq, Outcome: o}, out)
+	e = out[0]
+	if e.Kind == core.End {
+		gr.seats[id.Index] = seat{}
+		if (e.Outcome == OK || e.Outcome == Late) && e.Ns > 0 && gr.learner.sample(now, e.Ns) {
+			gr.learn(now)
+		}
+	}
+	gr.dispatch(now, out)
+	return e
+}
+
+func (gr *group) dispatch(now int64, out []core.Effect) {
+	n := len(out)
+	out = gr.m.Dispatch(now, out)
+	gr.record(core.Event{Op: core.OpDispatch, Now: now}, out[n:])
+	gr.apply(now, out[n:], 0)
+	gr.out = out
+	gr.arm(now)
+}
+
+func (gr *group) release(id core.ID, o Outcome) {
+	if o == core.NoOutcome || o >= Refused {
+		o = Failed
+	}
+	gr.mu.Lock()
+	end := gr.giveBack(gr.tick(), id, o)
+	gr.mu.Unlock()
+	gr.gate.stir()
+	if end.Class != "" && gr.gate.observer != nil {
+		gr.gate.observer.Ended(end)
+	}
+}
+
+// giveBack ends a call, under the lock. A call that was not there to be ended
+// comes back without a class.
+func (gr *group) giveBack(now int64, id core.ID, o Outcome) (end CallEnded) {
+	class, since := int32(-1), now
+	s := gr.seat(id)
+	if l, ok := gr.loose[id.Seq]; ok {
+		delete(gr.loose, id.Seq)
+		class, since = l.class, l.since
+	} else if s == nil || s.w != nil {
+		gr.stale++
+		return end
+	} else {
+		class, since, end.Waited = int32(gr.m.ClassOf(id)), s.since, time.Duration(s.waited)
+		if s.running {
+			o = gr.finish(now, id, o).Outcome
+		} else { // it ran in the shadow of the machine, which still has it waiting
+			gr.cancel(now, id)
+		}
+	}
+	book := &gr.classes[class]
+	end.Pool, end.Class, end.Outcome, end.Ran = gr.pool, book.class.Name, o, time.Duration(now-since)
+	book.run.add(end.Ran)
+	return end
+}
+
+// seat is that of a call which the machine has, or nil.
+func (gr *group) seat(id core.ID) *seat {
+	if gr.broken || !gr.m.Has(id) {
+		return nil
+	}
+	return &gr.seats[id.Index]
+}
+
+// passBy admits a call to a pool that decides nothing. It unlocks.
+func (gr *group) passBy(now int64, s *seatOf) (Ticket, error) {
+	defer gr.mu.Unlock()
+	if gr.draining {
+		return Ticket{}, gr.refusal(now, s, core.Effect{Reason: core.Draining})
+	}
+	gr.lastOff++
+	id := core.ID{Seq: offSeq | gr.lastOff}
+	gr.setLoose(id.Seq, now, int32(s.index))
+	return gr.ticket(s.class.Name, id, 0, deadlineOf(now, 0, s.class.Deadline), now), nil
+}
+
+// letThrough counts what would have been refused, and admits it. It unlocks.
+func (gr *group) letThrough(now int64, s *seatOf, e core.Effect) (Ticket, error) {
+	if e.Reason == core.Draining {
+		f := gr.refusal(now, s, e)
+		gr.mu.Unlock()
+		return Ticket{}, f
+	}
+	gr.classes[s.index].would[e.Reason]++
+	gr.setLoose(e.ID.Seq, now, e.Class)
+	gr.mu.Unlock()
+	gr.ended(s.class.Name, Refused, e.Reason, 0, 0, true)
+	return gr.ticket(s.class.Name, core.ID{Seq: e.ID.Seq}, 0, deadlineOf(now, 0, s.class.Deadline), now), nil
+}
+
+func (gr *group) setLoose(seq uint64, since int64, class int32) {
+	if gr.loose == nil {
+		gr.loose = make(map[uint64]looseCall)
+	}
+	gr.loose[seq] = looseCall{since, class}
+}
+
+func (gr *group) ended(class string, o Outcome, why Reason, waited, ran time.Duration, shadow bool) {
+	if gr.gate.observer != nil {
+		gr.gate.observer.Ended(CallEnded{Pool: gr.pool, Class: class, Outcome: o, Reason: why, Waited: waited, Ran: ran, Shadow: shadow})
+	}
+}
+
+// arm makes sure that somebody wakes up when time alone changes something.
+func (gr *group) arm(now int64) {
+	next := gr.m.Next()
+	if next == core.Never || next >= gr.timerAt && gr.timerAt > now {
+		return
+	}
+	gr.timerAt = next
+	d := time.Duration(next - now)
+	if gr.timer == nil {
+		gr.timer = time.AfterFunc(d, gr.wakeUp)
+		return
+	}
+	gr.timer.Reset(d)
+}
+
+func (gr *group) wakeUp() {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	now := gr.tick()
+	gr.timerAt = 0
+	if gr.broken {
+		return
+	}
+	defer gr.rescue()
+	out := gr.m.Tick(now, gr.out[:0])
+	gr.record(core.Event{Op: core.OpTick, Now: now}, out)
+	gr.apply(now, out, 0)
+	gr.dispatch(now, out[:0])
+}
+
+func (gr *group) stop() {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	if gr.timer != nil {
+		gr.timer.Stop()
+	}
+}
+
+func (gr *group) drain() {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	gr.draining = true
+	gr.closeDoor()
+}
+
+func (gr *group) closeDoor() {
+	if gr.broken {
+		return
+	}
+	now := gr.tick()
+	gr.m.Drain(now, true, nil)
+	gr.record(core.Event{Op: core.OpDrain, Now: now, On: true}, nil)
+}
+
+// flush refuses whoever waits. In shadow they run already and just stop being
+// planned for.
+func (gr *group) flush() {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	if gr.broken {
+		return
+	}
+	defer gr.rescue()
+	now := gr.tick()
+	out := gr.m.Flush(now, core.Draining, gr.out[:0])
+	gr.record(core.Event{Op: core.OpFlush, Now: now, Reason: core.Draining}, out)
+	gr.apply(now, out, 0)
+}
+
+// outstanding is how many calls run or wait here; tickets, how many of them
+// hold a ticket.
+func (gr *group) outstanding() int {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	n := len(gr.loose)
+	if gr.broken {
+		return n
+	}
+	v := gr.m.PoolView(0)
+	return n + v.Running + v.Waiting
+}
+
+func (gr *group) tickets() int {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	n := len(gr.loose)
+	if gr.broken {
+		return n
+	}
+	for i := range gr.seats {
+		if s := &gr.seats[i]; s.running || s.shadow {
+			n++
+		}
+	}
+	return n
+}
+
+// rescue is deferred around the machine. Should it ever panic, the pool fails
+// open: everybody who waits is let through, nothing is decided any more, and
+// the alarm says so. A load-control that takes the service down with it is
+// worse than none.
+func (gr *group) rescue() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	gr.broken = true
+	for i := range gr.seats {
+		s := &gr.seats[i]
+		if s.w != nil {
+			s.tell(&core.Effect{Kind: core.Run})
+		}
+		*s = seat{}
+	}
+	stack := debug.Stack()
+	go gr.gate.alarm(fmt.Errorf("plimsoll: pool %q decides nothing any more and lets everything through, because of a bug: %v\n%s", gr.pool, v, stack))
+}
+
+// stir wakes a Drain that waits for the last ticket.
+func (g *Gate) stir() {
+	if g.draining.Load() {
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
+	}
+}
