@@ -107,7 +107,7 @@ func (r *reader) fail(path string, n *node, format string, args ...any) {
 	if n.reported {
 		return
 	}
-	p := Problem{Line: n.line, Column: n.column, Key: visibleText(r.name(path)), Text: fmt.Sprintf(format, args...)}
+	p := Problem{Line: n.line, Column: n.column, Key: visibleText(r.name(path)), Text: visibleText(fmt.Sprintf(format, args...))}
 	if r.src != nil {
 		p.Line, p.Column = max(n.line, 1), max(n.column, 1)
 	}
