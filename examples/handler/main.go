@@ -44,7 +44,7 @@ func protect(gate *plimsoll.Gate) (*httpgate.Middleware, error) {
 	if err != nil {
 		return nil, err
 	}
-	return httpgate.New(httpgate.Options{Gate: gate, Classify: rules, Default: "background"})
+	return httpgate.New(httpgate.Options{Gate: gate, Classify: rules})
 }
 
 // work is what is worth protecting. It runs only when it has been admitted.
