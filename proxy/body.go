@@ -124,6 +124,17 @@ func (b *requestBody) failed() bool {
 	return s == bodyFailed || s == bodyStalled
 }
 
+// stalled says whether the body stood still for too long. The server cancels
+// the request's context before the read returns, so the clock is asked as well.
+func (b *requestBody) stalled() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state.Load() != bodyReading {
+		return b.state.Load() == bodyStalled
+	}
+	return b.live && b.armed != 0 && time.Since(b.x.started)-b.armed >= b.x.set.config.BodyIdle
+}
+
 // stop ends a body that is still being sent, when its call has been answered:
 // the connection cannot be used for another request.
 func (b *requestBody) stop(h http.Header) {

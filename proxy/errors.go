@@ -20,14 +20,14 @@ func (set *settings) fail(_ http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r.Context())
 	w := &x.out
 	switch {
+	case x.body.stalled():
+		w.Header().Set("Connection", "close")
+		set.problem(w, r, http.StatusRequestTimeout, "The body stood still for too long.", "")
 	case err == errLeft || x.client.Err() != nil:
 		x.clientGone(w)
 	case err == errLate:
 		x.body.stop(w.Header())
 		httpgate.WriteNoAnswer(w, r)
-	case x.body.state.Load() == bodyStalled:
-		w.Header().Set("Connection", "close")
-		set.problem(w, r, http.StatusRequestTimeout, "The body stood still for too long.", "")
 	case x.body.failed():
 		x.clientGone(w)
 	case errors.As(err, new(*dialError)):

@@ -170,9 +170,8 @@ func TestGRPCLate(t *testing.T) {
 	if status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("%v", err)
 	}
-	if b.server.Counts().Held != 1 {
-		t.Error("the call is not held")
-	}
+	// Either the proxy said so, and holds the call, or the upstream did, which
+	// had been told how much time was left.
 	close(u.keeper.leave)
-	until(t, time.Second, "nothing is held", func() bool { return b.server.Counts().Held == 0 })
+	until(t, time.Second, "nothing is held", func() bool { return b.server.Counts().Held == 0 && b.pool().Running == 0 })
 }

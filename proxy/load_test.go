@@ -38,6 +38,7 @@ func TestRefusedNeverReachesTheUpstream(t *testing.T) {
 		})
 	}
 	until(t, 5*time.Second, "fifteen are refused", func() bool { return refused.Load() == 15 })
+	until(t, 5*time.Second, "two run", func() bool { return b.calls.Load() >= 2 })
 	if n := b.calls.Load(); n != 2 {
 		t.Errorf("%d calls at the upstream of two slots", n)
 	}
@@ -119,28 +120,25 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		io.Copy(io.Discard, r.Body)
 		io.WriteString(w, strings.Repeat("x", 2000))
 	}, change: func(c *Config) { c.HoldMax = time.Second }})
-	b.do("GET", "/work", nil)
-	b.client.CloseIdleConnections()
-	b.server.current.Load().upstream.close()
-	until(t, 2*time.Second, "the first connection is gone", func() bool { return b.server.Counts().Connections == 0 })
-	goroutines, fds := runtime.NumGoroutine(), descriptors()
-
 	var kinds [6]atomic.Int64
-	var all sync.WaitGroup
-	jobs := make(chan int)
-	for w := range 48 {
-		rng := rand.New(rand.NewPCG(uint64(w), 1))
-		all.Go(func() {
-			for range jobs {
-				b.oneOfAll(rng, &kinds)
-			}
+	settle := func() {
+		b.client.CloseIdleConnections()
+		until(t, 5*time.Second, "nothing runs", func() bool {
+			c, p := b.server.Counts(), b.pool()
+			return p.Running == 0 && p.Waiting == 0 && p.Used == 0 && c.InFlight == 0 && c.Held == 0 && c.Connections == 0 && b.gate.Outstanding() == 0
 		})
+		b.server.current.Load().upstream.close()
 	}
-	for i := range calls {
-		jobs <- i
-	}
-	close(jobs)
-	all.Wait()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%+v\n%+v\n%d goroutines, %d descriptors", b.server.Counts(), b.pool(), runtime.NumGoroutine(), descriptors())
+		}
+	})
+	b.mixed(200, &kinds) // what is started once, is
+	settle()
+	goroutines, fds := runtime.NumGoroutine(), descriptors()
+	b.mixed(calls, &kinds)
+	settle()
 	t.Logf("ok %d, aborted %d, late %d, refused %d, bad gateway %d, other %d", kinds[0].Load(), kinds[1].Load(),
 		kinds[2].Load(), kinds[3].Load(), kinds[4].Load(), kinds[5].Load())
 	for i, name := range []string{"ok", "aborted", "late", "refused", "bad gateway"} {
@@ -151,11 +149,6 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if n := kinds[5].Load(); n > 0 {
 		t.Errorf("%d calls ended in no known way", n)
 	}
-	b.client.CloseIdleConnections()
-	until(t, 5*time.Second, "nothing runs", func() bool {
-		c, p := b.server.Counts(), b.pool()
-		return p.Running == 0 && p.Waiting == 0 && p.Used == 0 && c.InFlight == 0 && c.Held == 0 && c.Connections == 0 && b.gate.Outstanding() == 0
-	})
 	var arrived, ended uint64
 	for _, k := range b.pool().Classes {
 		arrived += k.Arrived
@@ -166,10 +159,28 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if arrived != ended {
 		t.Errorf("%d arrived, %d ended", arrived, ended)
 	}
-	b.server.current.Load().upstream.close()
 	until(t, 5*time.Second, "goroutines and descriptors are back", func() bool {
 		return runtime.NumGoroutine() <= goroutines && descriptors() <= fds
 	})
+}
+
+// mixed sends n calls of every kind from a few more clients than there is room for.
+func (b *bench) mixed(n int, kinds *[6]atomic.Int64) {
+	var all sync.WaitGroup
+	jobs := make(chan int)
+	for w := range 28 {
+		rng := rand.New(rand.NewPCG(uint64(w), uint64(n)))
+		all.Go(func() {
+			for range jobs {
+				b.oneOfAll(rng, kinds)
+			}
+		})
+	}
+	for i := range n {
+		jobs <- i
+	}
+	close(jobs)
+	all.Wait()
 }
 
 // pause lets time pass at the upstream.
@@ -211,6 +222,7 @@ func (b *bench) oneOfAll(rng *rand.Rand, kinds *[6]atomic.Int64) {
 		kinds[2].Add(1)
 	case res.StatusCode == 429:
 		kinds[3].Add(1)
+		<-time.After(3 * time.Millisecond) // a client that comes back at once would be refused all day
 	case res.StatusCode == 502:
 		kinds[4].Add(1)
 	default:

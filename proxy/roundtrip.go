@@ -183,13 +183,11 @@ func (x *exchange) settle(res *http.Response, err error) {
 	x.settled(res, err)
 }
 
-// settled ends an abandoned call of which nothing more will come.
+// settled ends an abandoned call of which nothing more will come. Without an
+// err the answer was whole.
 func (x *exchange) settled(res *http.Response, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if err == io.EOF {
-		err = nil
-	}
 	switch cause := context.Cause(x.ctx); {
 	case cause == errGivenUp: // the timer ends it
 	case cause == errHeld:
@@ -353,6 +351,9 @@ func (x *exchange) answerEnded(res *http.Response, err error) {
 		}
 	}
 	x.mu.Unlock()
+	if err == io.EOF { // which is how a whole answer ends
+		err = nil
+	}
 	if abandoned {
 		x.settled(res, err)
 	}
