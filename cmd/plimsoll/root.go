@@ -32,6 +32,7 @@ Exit status: 0 good, 1 the answer is no, 2 usage or configuration is wrong,
 	root.AddCommand(
 		checkCommand(),
 		demoCommand(),
+		labCommand(),
 		serveCommand(),
 		versionCommand(),
 	)
