@@ -84,20 +84,36 @@ func (r *results) median(name, unit string) (float64, bool) {
 	return v[len(v)/2], true
 }
 
+// measure runs all benchmarks of a folder, and then all of them again, so that
+// whatever else the machine does falls on everybody.
 func measure(dir, pattern string, count int, benchtime string) (*results, error) {
-	fmt.Fprintf(os.Stderr, "tables: running the benchmarks of %s\n", dir)
-	c := exec.Command("go", "test", "-run", "^$", "-bench", pattern, "-count", strconv.Itoa(count), "-benchtime", benchtime, "-benchmem", ".")
-	c.Dir, c.Stderr = dir, os.Stderr
-	b, err := c.Output()
+	tmp, err := os.MkdirTemp("", "tables")
 	if err != nil {
-		return nil, fmt.Errorf("go test -bench in %s: %w\n%s", dir, err, b)
+		return nil, err
 	}
-	return parse(string(b)), nil
+	defer os.RemoveAll(tmp)
+	binary := filepath.Join(tmp, "bench.test")
+	build := exec.Command("go", "test", "-c", "-o", binary, ".")
+	build.Dir, build.Stderr = dir, os.Stderr
+	if err := build.Run(); err != nil {
+		return nil, fmt.Errorf("go test -c in %s: %w", dir, err)
+	}
+	r := &results{values: make(map[string]map[string][]float64)}
+	for i := range count {
+		fmt.Fprintf(os.Stderr, "tables: %s, round %d of %d\n", dir, i+1, count)
+		c := exec.Command(binary, "-test.run", "^$", "-test.bench", pattern, "-test.benchtime", benchtime, "-test.benchmem")
+		c.Dir, c.Stderr = dir, os.Stderr
+		b, err := c.Output()
+		if err != nil {
+			return nil, fmt.Errorf("the benchmarks of %s: %w\n%s", dir, err, b)
+		}
+		r.parse(string(b))
+	}
+	return r, nil
 }
 
 // parse reads what go test -bench prints.
-func parse(text string) *results {
-	r := &results{values: make(map[string]map[string][]float64)}
+func (r *results) parse(text string) {
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for lines.Scan() {
 		if cpu, ok := strings.CutPrefix(lines.Text(), "cpu: "); ok {
@@ -119,13 +135,12 @@ func parse(text string) *results {
 			}
 		}
 	}
-	return r
 }
 
 func head(w *bytes.Buffer, cpu string, count int, benchtime string) {
 	fmt.Fprintf(w, `# Measured against peers
 
-This page is written by `+"`make bench-docs`"+`, from one run in which everybody takes turns. Machine: %s, %d processors, %s/%s, %s. Medians of %d runs of %s each. Use the ratios: the absolute numbers are those of this machine, and on a shared one differences below half are none.
+This page is written by `+"`make bench-docs`"+`, from one run in which everybody takes turns. Machine: %s, %d processors, %s/%s, %s. Medians of %d rounds, %s for each benchmark in a round. Use the ratios: the absolute numbers are those of this machine, and on a shared one differences below half are none.
 
 `, cpu, runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH, runtime.Version(), count, benchtime)
 }
@@ -135,7 +150,7 @@ func compare(w *bytes.Buffer, r *results, versions map[string]string) {
 
 Take a permit and give it back, never full; by one goroutine, and by as many as there are processors (wall time of an operation). Then the same when full: how much a refusal costs. Plimsoll's decision reads the clock twice, once an admission and once a release; what that alone costs is the last row.
 
-| | version | knows | admit + release | × semaphore | in parallel | refuse | allocations |
+| | version | knows | admit + release | × semaphore | in parallel | refuse | allocations: admit, refuse |
 |---|---|---|---:|---:|---:|---:|---:|
 `)
 	reference, _ := r.median("Admit/x/sync/semaphore", "ns/op")
@@ -152,9 +167,9 @@ Take a permit and give it back, never full; by one goroutine, and by as many as 
 		if v, ok := r.median("Admit/"+key, "ns/op"); ok && reference > 0 {
 			ratio = fmt.Sprintf("%.1f", v/reference)
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", p.Name, version, p.Knows,
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s | %s, %s |\n", p.Name, version, p.Knows,
 			cell(r, "Admit/"+key, "ns/op", " ns"), ratio, cell(r, "AdmitParallel/"+key, "ns/op", " ns"),
-			cell(r, "Refuse/"+key, "ns/op", " ns"), cell(r, "Admit/"+key, "allocs/op", ""))
+			cell(r, "Refuse/"+key, "ns/op", " ns"), cell(r, "Admit/"+key, "allocs/op", ""), cell(r, "Refuse/"+key, "allocs/op", ""))
 	}
 }
 
