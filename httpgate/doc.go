@@ -31,7 +31,8 @@
 //     next handler reads the same bytes as without.
 //
 // What is lost: a client that leaves behind more unsent data than the socket's
-// receive buffer takes, since its end is then queued behind that data; and,
+// receive buffer takes (some 128 KiB unless
+// configured otherwise on Linux), since its end is then queued behind that data; and,
 // where the socket cannot be watched, a client with a longer body than is read
 // ahead, and one that sent Expect: 100-continue, whose body must not be
 // touched before it has been admitted. These give up their place when they

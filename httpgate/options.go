@@ -25,9 +25,6 @@ type Options struct {
 	// Classify gives requests their classes; nil leaves all to the gate's
 	// default class. Every class it names must exist in Gate.
 	Classify *Rules
-	// Default is the name of the gate's default class. Empty, the class of a
-	// call that no rule names is "" in [Call], until it is refused.
-	Default string
 	// Trust lists the networks of peers that are believed what they say of
 	// their class and attempt. nil means loopback; an empty list means nobody.
 	Trust []netip.Prefix
@@ -88,7 +85,7 @@ type settings struct {
 	onDone         func(*http.Request, *Call)
 	statuses       map[string]map[plimsoll.Reason]int
 	pools          map[string]string // by class
-	fallback       string            // the default class, "" when it is not known
+	fallback       string            // the default class
 	pages          map[pageKey]*page
 }
 
@@ -190,11 +187,7 @@ func newSettings(o *Options) (*settings, error) {
 			return nil, fmt.Errorf("httpgate: trust %d is not a network", i+1)
 		}
 	}
-	s.learn(o.Gate.Status())
-	s.fallback = o.Default
-	if _, ok := s.pools[o.Default]; !ok && o.Default != "" {
-		return nil, fmt.Errorf("httpgate: default: the gate has no class %q", o.Default)
-	}
+	s.learn(o.Gate.Config())
 	if err := s.checkClasses(); err != nil {
 		return nil, err
 	}
@@ -219,11 +212,10 @@ func (s *settings) checkClasses() error {
 }
 
 // learn notes which classes and pools there are.
-func (s *settings) learn(st plimsoll.Status) {
-	for i := range st.Pools {
-		for j := range st.Pools[i].Classes {
-			s.pools[st.Pools[i].Classes[j].Name] = st.Pools[i].Name
-		}
+func (s *settings) learn(cfg plimsoll.Config) {
+	s.fallback = cfg.Default
+	for i := range cfg.Classes {
+		s.pools[cfg.Classes[i].Name] = cfg.Classes[i].Pool
 	}
 }
 

@@ -63,6 +63,9 @@ func (m *Middleware) request(r *http.Request, c *Call, d *decision) plimsoll.Req
 // admitted notes what the ticket says.
 func (c *Call) admitted(t plimsoll.Ticket) {
 	c.ticket, c.Waited = t, t.Waited
+	if !c.Stream { // the gate may know classes of a reload that the rules do not
+		c.Class = t.Class
+	}
 	if t.Timeout >= 0 {
 		c.deadline = time.Now().Add(t.Timeout)
 	}

@@ -100,21 +100,10 @@ func (m *Middleware) acquire(s *settings, r *http.Request, q plimsoll.Request) (
 	ctx := r.Context()
 	if !unread(r) {
 		t, err := m.gate.Acquire(ctx, q)
-		return givenUp(ctx, t, err)
+		return t, nil, err
 	}
 	w := &waiting{Context: ctx, m: m, s: s, r: r}
 	t, err := m.gate.Acquire(w, q)
-	t, _, err = givenUp(w, t, err)
 	w.end()
 	return t, w.ahead, err
-}
-
-// givenUp hands a ticket back that came in the moment in which its client
-// left: it would be run for nobody.
-func givenUp(ctx context.Context, t plimsoll.Ticket, err error) (plimsoll.Ticket, *ahead, error) {
-	if err == nil && t.Waited > 0 && ctx.Err() != nil {
-		t.Release(plimsoll.Cancelled)
-		return plimsoll.Ticket{}, nil, context.Cause(ctx)
-	}
-	return t, nil, err
 }
