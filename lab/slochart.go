@@ -8,7 +8,7 @@ import (
 )
 
 // maxPlotted bounds the windows in a chart; more could not be told apart.
-const maxPlotted = 1500
+const maxPlotted = 300
 
 const chartTop = 105 // percent: 100 is not the edge
 

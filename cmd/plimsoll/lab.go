@@ -95,6 +95,9 @@ func (f *labFlags) parse(c *cobra.Command, words []string) (name string, help bo
 		if errors.Is(err, pflag.ErrHelp) {
 			return "", true, nil
 		}
+		if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
+			return "", false, invalidFlag(invalid)
+		}
 		return "", false, fmt.Errorf("%w; %s takes %s", err, c.CommandPath(), flagNames(c.Flags()))
 	}
 	if help, _ := c.Flags().GetBool("help"); help {
@@ -111,6 +114,18 @@ func (f *labFlags) parse(c *cobra.Command, words []string) (name string, help bo
 	default:
 		return "", false, fmt.Errorf("unexpected word %q after %q; one name is allowed, and %s", rest[1], rest[0], flagNames(c.Flags()))
 	}
+}
+
+// invalidFlag says what a flag allows instead of the value that it got.
+func invalidFlag(e *pflag.InvalidValueError) error {
+	allowed := e.Unwrap().Error()
+	switch e.GetFlag().Value.Type() {
+	case "int":
+		allowed = "a whole number of 1 or more is allowed"
+	case "bool":
+		allowed = "nothing, true or false is allowed"
+	}
+	return fmt.Errorf("--%s is %q: %s", e.GetFlag().Name, e.GetValue(), allowed)
 }
 
 func flagNames(s *pflag.FlagSet) string {
