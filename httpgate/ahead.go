@@ -166,12 +166,13 @@ func (a *ahead) drop() {
 
 // end makes sure that no read is under way when the server takes the
 // connection back, and gives back the memory. A read that has to be broken off
-// takes the connection with it.
+// takes the connection with it. w is nil when the connection was hijacked: that
+// has ended every read.
 func (a *ahead) end(w http.ResponseWriter) {
 	a.mu.Lock()
 	a.stopped, a.closed = true, true
 	a.cond.Broadcast()
-	if a.reading {
+	if a.reading && w != nil {
 		a.mu.Unlock()
 		interruptRead(w)
 		a.mu.Lock()

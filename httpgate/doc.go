@@ -35,7 +35,8 @@
 // configured otherwise on Linux), since its end is then queued behind that data; and,
 // where the socket cannot be watched, a client with a longer body than is read
 // ahead, and one that sent Expect: 100-continue, whose body must not be
-// touched before it has been admitted. These give up their place when they
+// touched before it has been admitted; and everywhere one that has sent its
+// next request already, without waiting for the answer to this one. These give up their place when they
 // expire, at the latest.
 //
 // # Trust

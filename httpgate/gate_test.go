@@ -91,11 +91,10 @@ func newRig(t testing.TB, how string, cfg plimsoll.Config, o Options, h http.Han
 			t.Errorf("left over: %+v", c)
 		}
 	})
-	x.server = startServer(t, how, x.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	x.server = startLogged(t, how, x.m.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x.calls.Add(1)
 		h(w, r)
-	})))
-	x.server.Config.ErrorLog = log.New(x.log, "", 0)
+	})), log.New(x.log, "", 0))
 	return x
 }
 
@@ -354,6 +353,11 @@ func TestRefusedExpect(t *testing.T) {
 					t.Errorf("%d %v %q", r.StatusCode, r.Header, body)
 				}
 				c.closed() // and no 100 Continue
+			}
+			// One that did not wait to be told is answered all the same.
+			c := dial(t, x.server).send("%sExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", post)
+			if r, body := c.answer(); r.StatusCode != 429 || !strings.Contains(body, `"reason":"full"`) {
+				t.Errorf("%d %v %q", r.StatusCode, r.Header, body)
 			}
 			b.out <- struct{}{}
 			first.answer()

@@ -152,6 +152,9 @@ func (m *Middleware) finish(w http.ResponseWriter, r *http.Request, s *settings,
 		c.release(o)
 	}
 	if x.writer.ahead != nil {
+		if x.writer.hijacked {
+			w = nil
+		}
 		x.writer.ahead.end(w)
 	}
 	if s.onDone != nil {

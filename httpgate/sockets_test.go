@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -36,8 +37,14 @@ func eventually(t testing.TB, what string, f func() bool) {
 // startServer serves h; how is "watched", "blind" (without ConnContext), or "tls".
 func startServer(t testing.TB, how string, h http.Handler) *httptest.Server {
 	t.Helper()
+	return startLogged(t, how, h, nil)
+}
+
+// startLogged is startServer with a place for what the server has to say.
+func startLogged(t testing.TB, how string, h http.Handler, l *log.Logger) *httptest.Server {
+	t.Helper()
 	s := httptest.NewUnstartedServer(h)
-	s.Config.ErrorLog = nil
+	s.Config.ErrorLog = l
 	if how != "blind" {
 		s.Config.ConnContext = ConnContext
 	}
@@ -196,6 +203,88 @@ func TestLeavingIsSeenWhileWaiting(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// wrapped is a connection in a wrapping that says so.
+type wrapped struct{ net.Conn }
+
+func (w wrapped) NetConn() net.Conn { return w.Conn }
+
+func TestRawConn(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	p, q := net.Pipe()
+	defer p.Close()
+	defer q.Close()
+	for name, x := range map[string]struct {
+		c    net.Conn
+		want bool
+	}{
+		"socket": {c, true}, "wrapped": {wrapped{wrapped{struct{ net.Conn }{wrapped{c}}}}, false},
+		"said": {wrapped{wrapped{c}}, true}, "tls": {tls.Server(wrapped{c}, nil), true}, "pipe": {p, false},
+	} {
+		if got := rawConn(x.c) != nil; got != x.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A watch belongs to its request: what happens to the descriptor later, or to
+// another one with its number, is not told.
+func TestWatchesEnd(t *testing.T) {
+	if !canWatch {
+		t.Skip("sockets are not watched on this system")
+	}
+	w, err := newWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	told := make(chan int, 100)
+	for i := range 50 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := rawConn(s)
+		id, ok := w.add(raw, func() { told <- i })
+		if !ok {
+			t.Fatal("not watched")
+		}
+		if i%2 == 0 { // the peer goes while it is watched
+			c.Close()
+			if got := <-told; got != i {
+				t.Errorf("told of %d, want %d", got, i)
+			}
+			w.remove(raw, id)
+		} else { // and after
+			w.remove(raw, id)
+			c.Close()
+		}
+		s.Close()
+	}
+	select {
+	case i := <-told:
+		t.Errorf("told of %d once more", i)
+	default:
 	}
 }
 

@@ -146,7 +146,7 @@ func WriteNoAnswer(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Type", problemType)
 	w.WriteHeader(noAnswer.status)
-	w.Write(problem(noAnswer.status, noAnswer.detail, map[string]any{"effect": "unknown"}))
+	_, _ = w.Write(problem(noAnswer.status, noAnswer.detail, map[string]any{"effect": "unknown"}))
 }
 
 const problemType = "application/problem+json"
@@ -219,7 +219,7 @@ func (p *page) write(w http.ResponseWriter, r *http.Request, f plimsoll.Refusal,
 	}
 	h["Content-Type"] = p.mime
 	w.WriteHeader(p.status)
-	w.Write(p.body)
+	_, _ = w.Write(p.body) // who does not take it has left
 }
 
 // writeGRPC answers with trailers only: gRPC's word for an answer that has no
