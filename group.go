@@ -135,6 +135,9 @@ func (gr *group) admit(now int64, q core.Request) (e core.Effect) {
 	defer gr.rescue()
 	id, out := gr.m.Arrive(now, q, gr.out[:0])
 	gr.record(core.Event{Op: core.OpArrive, Now: now, Request: q, Seq: id.Seq}, out)
+	// Those who had to make way are told first: the machine may have given the
+	// newcomer the index of one of them.
+	e = gr.apply(now, out, id.Seq)
 	if id.Index != 0 {
 		for int(id.Index) >= len(gr.seats) {
 			gr.seats = append(gr.seats, seat{})
@@ -144,7 +147,10 @@ func (gr *group) admit(now int64, q core.Request) (e core.Effect) {
 	n := len(out)
 	out = gr.m.Dispatch(now, out)
 	gr.record(core.Event{Op: core.OpDispatch, Now: now}, out[n:])
-	e = gr.apply(now, out, id.Seq)
+	if later := gr.apply(now, out[n:], id.Seq); later.Kind != 0 {
+		e = later
+	}
+	gr.out = out
 	gr.arm(now)
 	return e
 }
@@ -299,6 +305,7 @@ func (gr *group) release(id core.ID, o Outcome) {
 // giveBack ends a call, under the lock. A call that was not there to be ended
 // comes back without a class.
 func (gr *group) giveBack(now int64, id core.ID, o Outcome) (end CallEnded) {
+	defer gr.rescue()
 	class, since := int32(-1), now
 	s := gr.seat(id)
 	if l, ok := gr.loose[id.Seq]; ok {
@@ -471,7 +478,7 @@ func (gr *group) tickets() int {
 // worse than none.
 func (gr *group) rescue() {
 	v := recover()
-	if v == nil {
+	if v == nil || gr.broken {
 		return
 	}
 	gr.broken = true

@@ -162,24 +162,23 @@ func (m *Machine) enough(now int64, p *pool, c *class, ahead, latest int64, evic
 // last is the local place of the class whose call at the cursor is the newest
 // of the least critical rank that has one.
 func (m *Machine) last(p *pool, at *[MaxClasses]uint32) int {
-	found := 0
+	found := -1
 	for l := len(p.classes) - 1; l >= 0; l-- {
 		if at[l] == 0 {
 			continue
 		}
-		c := &m.classes[p.classes[l]]
-		if at[found] == 0 {
+		if found < 0 {
 			found = l
 			continue
 		}
-		if c.Rank != m.classes[p.classes[found]].Rank {
+		if m.classes[p.classes[l]].Rank != m.classes[p.classes[found]].Rank {
 			break
 		}
 		if m.calls[at[l]].seq > m.calls[at[found]].seq {
 			found = l
 		}
 	}
-	return found
+	return max(found, 0)
 }
 
 // workAhead is the work, in nanoseconds of one worker, that is done before a
