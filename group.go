@@ -134,10 +134,16 @@ func deadlineOf(now int64, timeout, class time.Duration) int64 {
 func (gr *group) admit(now int64, q core.Request) (e core.Effect) {
 	defer gr.rescue()
 	id, out := gr.m.Arrive(now, q, gr.out[:0])
-	gr.record(core.Event{Op: core.OpArrive, Now: now, Request: q, Seq: id.Seq}, out)
-	// Those who had to make way are told first: the machine may have given the
-	// newcomer the index of one of them.
-	e = gr.apply(now, out, id.Seq)
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpArrive, Now: now, Request: q, Seq: id.Seq}, out)
+	}
+	if len(out) > 1 || id.Index == 0 {
+		// Those who had to make way are told first: the machine may have given
+		// the newcomer the index of one of them.
+		e = gr.apply(now, out, id.Seq)
+	} else {
+		e = out[0]
+	}
 	if id.Index != 0 {
 		for int(id.Index) >= len(gr.seats) {
 			gr.seats = append(gr.seats, seat{})
@@ -146,7 +152,9 @@ func (gr *group) admit(now int64, q core.Request) (e core.Effect) {
 	}
 	n := len(out)
 	out = gr.m.Dispatch(now, out)
-	gr.record(core.Event{Op: core.OpDispatch, Now: now}, out[n:])
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpDispatch, Now: now}, out[n:])
+	}
 	if later := gr.apply(now, out[n:], id.Seq); later.Kind != 0 {
 		e = later
 	}
@@ -256,7 +264,9 @@ func (gr *group) cancel(now int64, id core.ID) {
 	}
 	defer gr.rescue()
 	out := gr.m.Cancel(now, id, gr.out[:0])
-	gr.record(core.Event{Op: core.OpCancel, Now: now, Seq: id.Seq}, out)
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpCancel, Now: now, Seq: id.Seq}, out)
+	}
 	gr.seats[id.Index] = seat{}
 	gr.dispatch(now, out)
 }
@@ -268,7 +278,9 @@ func (gr *group) finish(now int64, id core.ID, o Outcome) (e core.Effect) {
 	}
 	defer gr.rescue()
 	out := gr.m.Release(now, id, o, gr.out[:0])
-	gr.record(core.Event{Op: core.OpRelease, Now: now, Seq: id.Seq, Outcome: o}, out)
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpRelease, Now: now, Seq: id.Seq, Outcome: o}, out)
+	}
 	e = out[0]
 	if e.Kind == core.End {
 		gr.seats[id.Index] = seat{}
@@ -283,7 +295,9 @@ func (gr *group) finish(now int64, id core.ID, o Outcome) (e core.Effect) {
 func (gr *group) dispatch(now int64, out []core.Effect) {
 	n := len(out)
 	out = gr.m.Dispatch(now, out)
-	gr.record(core.Event{Op: core.OpDispatch, Now: now}, out[n:])
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpDispatch, Now: now}, out[n:])
+	}
 	gr.apply(now, out[n:], 0)
 	gr.out = out
 	gr.arm(now)
@@ -400,7 +414,9 @@ func (gr *group) wakeUp() {
 	}
 	defer gr.rescue()
 	out := gr.m.Tick(now, gr.out[:0])
-	gr.record(core.Event{Op: core.OpTick, Now: now}, out)
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpTick, Now: now}, out)
+	}
 	gr.apply(now, out, 0)
 	gr.dispatch(now, out[:0])
 }
@@ -426,7 +442,9 @@ func (gr *group) closeDoor() {
 	}
 	now := gr.tick()
 	gr.m.Drain(now, true, nil)
-	gr.record(core.Event{Op: core.OpDrain, Now: now, On: true}, nil)
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpDrain, Now: now, On: true}, nil)
+	}
 }
 
 // flush refuses whoever waits. In shadow they run already and just stop being
@@ -440,7 +458,9 @@ func (gr *group) flush() {
 	defer gr.rescue()
 	now := gr.tick()
 	out := gr.m.Flush(now, core.Draining, gr.out[:0])
-	gr.record(core.Event{Op: core.OpFlush, Now: now, Reason: core.Draining}, out)
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpFlush, Now: now, Reason: core.Draining}, out)
+	}
 	gr.apply(now, out, 0)
 }
 

@@ -87,7 +87,8 @@ func (r *Recording) follow(gr *group) {
 	r.mu.Unlock()
 }
 
-// record notes one event of the machine, under the group's lock.
+// record notes one event of the machine, under the group's lock. Callers on the
+// hot path look at gr.log first: an event is a large value to make for nobody.
 func (gr *group) record(e core.Event, effects []core.Effect) {
 	if l := gr.log; l != nil {
 		l.add(e, effects)

@@ -156,11 +156,11 @@ func (m *Machine) Arrive(now int64, r Request, out []Effect) (ID, []Effect) {
 		out = m.refuse(now, m.victim(p, c.Rank), Evicted, out)
 	}
 	i := m.alloc()
-	m.calls[i] = call{
-		seq: m.seq, key: r.Key, arrived: now, deadline: r.Deadline, expected: r.Expected,
-		work: workOf(r.Expected, r.Cost), blocked: -1,
-		class: int32(k), cost: int32(r.Cost), attempt: int32(r.Attempt),
-	}
+	x := &m.calls[i] // field by field: a place is reused, and a whole literal is copied twice
+	x.seq, x.key = m.seq, r.Key
+	x.arrived, x.deadline, x.expected, x.work, x.blocked = now, r.Deadline, r.Expected, workOf(r.Expected, r.Cost), -1
+	x.class, x.cost, x.attempt = int32(k), int32(r.Cost), int32(r.Attempt)
+	x.heap, x.serving = 0, false
 	m.enqueue(i)
 	p.settle()
 	id := ID{Seq: m.seq, Index: i}
