@@ -157,6 +157,29 @@ func TestClassDraws(t *testing.T) {
 	}
 }
 
+// The shortcut in Classes is the comparison that it stands for, also where the
+// share is itself a draw.
+func TestClassesAreDrawsBelowTheShare(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seed := rapid.Int64().Draw(t, "seed")
+		g := NewLCG(seed)
+		draws := make([]float64, 50)
+		for i := range draws {
+			draws[i] = g.Float64()
+		}
+		share := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom(append(draws, 0, 1, math.SmallestNonzeroFloat64))).Draw(t, "share")
+		c, err := NewClasses(seed, share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range draws {
+			if got := c.Next(); got != (d < share) {
+				t.Fatalf("draw %d is %v, share %v: critical %v", i, d, share, got)
+			}
+		}
+	})
+}
+
 func TestRefusesWhatIsNoDemand(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []Curve{

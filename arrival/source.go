@@ -25,24 +25,24 @@ func NewTiled(curve Curve, duration int64) (*Tiled, error) {
 
 // Next implements Source.
 func (s *Tiled) Next() (ms float64, ok bool) {
-	if s.at >= s.end && !s.advance() {
-		return 0, false
+	if ms = s.at; ms < s.end {
+		s.at += s.gap
+		return ms, true
 	}
-	ms = s.at
-	s.at += s.gap
-	return ms, true
+	return s.advance()
 }
 
-// advance goes on to the next segment that has an arrival.
-func (s *Tiled) advance() bool {
+// advance goes on to the next segment that has an arrival, and gives that.
+func (s *Tiled) advance() (ms float64, ok bool) {
 	for {
 		rate, start, end, ok := s.walk.step()
 		if !ok {
-			return false
+			return 0, false
 		}
 		if rate > 0 {
-			s.at, s.end, s.gap = start, end, 1000/rate
-			return true
+			s.gap, s.end = 1000/rate, end
+			s.at = start + s.gap
+			return start, true
 		}
 	}
 }

@@ -99,8 +99,7 @@ type slotsRun struct {
 	machine *core.Machine
 	exact   *exact // nil: nanoseconds
 	end     float64
-	due     float64 // the next arrival, if there is one more
-	more    bool
+	due     float64 // the next arrival; +Inf: there is none
 	running fifo
 	calls   []Call // by the machine's index
 	effects []core.Effect
@@ -112,10 +111,7 @@ type slotsRun struct {
 // run processes one instant after another.
 func (r *slotsRun) run() {
 	for r.err == nil {
-		now := r.running.next()
-		if r.more && r.due < now {
-			now = r.due
-		}
+		now := min(r.due, r.running.next())
 		if now >= r.end && !(r.RunOff && now < math.Inf(1)) {
 			break
 		}
@@ -123,7 +119,7 @@ func (r *slotsRun) run() {
 		for r.running.next() == now {
 			r.release(now, ns)
 		}
-		for r.more && r.due == now {
+		for r.due == now {
 			r.arrive(now, ns)
 		}
 		r.effects = r.machine.Dispatch(ns, r.effects[:0])
@@ -177,11 +173,15 @@ func (r *slotsRun) arrive(now float64, ns int64) {
 
 // advance looks at the next arrival. One at or after the end is not part of the run.
 func (r *slotsRun) advance(now float64) {
-	r.due, r.more = r.Arrivals.Next()
-	if r.more && !(r.due >= now) { // also no number
-		r.err = back(r.due, now)
+	due, more := r.Arrivals.Next()
+	if !more || due >= r.end {
+		r.due = math.Inf(1)
+		return
 	}
-	r.more = r.more && r.due < r.end
+	if !(due >= now) { // also no number
+		r.err = back(due, now)
+	}
+	r.due = due
 }
 
 func back(due, now float64) error {
