@@ -156,12 +156,14 @@ type run struct {
 
 // fire is the dispatcher: it never waits for anything but time.
 func (r *run) fire(ctx context.Context, schedule iter.Seq[Shot]) {
+	clock := punctual.New()
+	defer clock.Close()
 	for shot := range schedule {
 		if r.report.Fired+r.report.Crowded >= r.cfg.MaxCalls || shot.At > r.cfg.MaxTime {
 			r.report.Truncated = true
 			return
 		}
-		if punctual.Until(ctx, r.start.Add(shot.At)) != nil {
+		if clock.Until(ctx, r.start.Add(shot.At)) != nil {
 			r.report.Truncated = true
 			return
 		}

@@ -53,7 +53,7 @@ type Config struct {
 	// Deadline is the clients' patience, in whole milliseconds, MinDeadline …
 	// MaxDeadline.
 	Deadline time.Duration
-	// Probe is how long the machine is measured before the phases; 0 means 2 s.
+	// Probe is how long the machine is measured before the phases; 0 means 2.6 s.
 	Probe time.Duration
 }
 
@@ -61,7 +61,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Rate: 300, Duration: 12 * time.Second, Arrivals: Constant, Seed: 23,
-		Deadline: 200 * time.Millisecond, Probe: 2 * time.Second,
+		Deadline: 200 * time.Millisecond, Probe: defaultProbe,
 	}
 }
 

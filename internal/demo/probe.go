@@ -15,8 +15,12 @@ import (
 )
 
 // probeRate is how many calls a second the probe makes: so few that none meets
-// another one.
-const probeRate = 20
+// another one, and enough that in defaultProbe the gate has as many samples to
+// learn from as it remembers.
+const (
+	probeRate    = 50
+	defaultProbe = 2600 * time.Millisecond
+)
 
 // probed is one call of the probe, in nanoseconds: what the client, the gate
 // and the upstream each saw of it.

@@ -144,6 +144,8 @@ func (u *upstream) put(j *job) {
 
 // work is the one worker.
 func (u *upstream) work(ctx context.Context) {
+	clock := punctual.New()
+	defer clock.Close()
 	var free time.Duration // when the worker is done with what it had
 	for {
 		j, err := u.next(ctx)
@@ -152,7 +154,7 @@ func (u *upstream) work(ctx context.Context) {
 		}
 		free = max(j.stamps.arrived, free) + u.service
 		j.stamps.finish = free
-		if punctual.Until(ctx, u.epoch.Add(free)) != nil {
+		if clock.Until(ctx, u.epoch.Add(free)) != nil {
 			return
 		}
 		j.stamps.replied = time.Since(u.epoch)

@@ -26,7 +26,7 @@ func TestPrint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, words := range []string{
-		"blind   33.1 %      33.9 %     99.1      189 ms",
+		"blind    33.1 %      33.9 %     99.1      189 ms    179 ms    189 ms",
 		"99.9 %", // never 100.0 for a loss
 		"10 calls = 3 ok + 0 late + 0 failed + 0 gave up + 7 refused (5 full, 1 expired, 1 hopeless); the upstream saw 3",
 		"- But.",

@@ -9,11 +9,13 @@ import (
 )
 
 func TestUntilIsNeverEarly(t *testing.T) {
+	c := New()
+	defer c.Close()
 	var late []time.Duration
 	at := time.Now()
 	for range 100 {
 		at = at.Add(4100 * time.Microsecond)
-		if err := Until(t.Context(), at); err != nil {
+		if err := c.Until(t.Context(), at); err != nil {
 			t.Fatal(err)
 		}
 		d := time.Since(at)
@@ -34,16 +36,20 @@ func TestUntilEndsWithItsContext(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
-	if err := Until(ctx, time.Now().Add(time.Hour)); !errors.Is(err, cause) {
+	c := New()
+	defer c.Close()
+	if err := c.Until(ctx, time.Now().Add(time.Hour)); !errors.Is(err, cause) {
 		t.Errorf("got %v, want the context's cause", err)
 	}
-	if err := Until(ctx, time.Now().Add(time.Millisecond)); !errors.Is(err, cause) {
+	if err := c.Until(ctx, time.Now().Add(time.Millisecond)); !errors.Is(err, cause) {
 		t.Errorf("in the last stretch: got %v, want the context's cause", err)
 	}
 }
 
 func TestUntilAnInstantThatHasPassed(t *testing.T) {
-	if err := Until(t.Context(), time.Now().Add(-time.Second)); err != nil {
+	c := New()
+	defer c.Close()
+	if err := c.Until(t.Context(), time.Now().Add(-time.Second)); err != nil {
 		t.Error(err)
 	}
 }

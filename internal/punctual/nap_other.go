@@ -1,8 +1,0 @@
-//go:build !linux
-
-package punctual
-
-import "time"
-
-// nap leaves the whole stretch to yielding.
-func nap(time.Duration) {}
