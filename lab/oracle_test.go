@@ -270,7 +270,7 @@ func TestAgainstTheOracleWithRoundConstants(t *testing.T) {
 	rate := func() float64 {
 		return float64(pick(30, 60, 75, 90, 100, 110, 120, 125, 130, 150, 200, 240, 270, 300, 330, 350, 360, 400, 500, 600, 800, 1500))
 	}
-	for range 400 {
+	for range 250 {
 		m := SLOModel{
 			Service: pick(5, 6, 7, 8, 9, 11, 12, 13, 15, 20, 25, 30, 40), Deadline: pick(50, 80, 100, 120, 150, 200, 250, 300, 350, 400),
 			Share: float64(pick(10, 20, 25, 30, 40, 50)) / 100, Rates: []float64{rate(), rate(), rate()},

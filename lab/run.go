@@ -38,7 +38,10 @@ type Output struct {
 // InvalidError is an error of the options: nothing has been done.
 type InvalidError struct{ Err error }
 
+// Error says what is wrong and what is allowed.
 func (e InvalidError) Error() string { return e.Err.Error() }
+
+// Unwrap is the error itself.
 func (e InvalidError) Unwrap() error { return e.Err }
 
 // Run runs the experiment and writes its tables, charts, report and, last, its
