@@ -92,6 +92,7 @@ func (m *Machine) arrange(p *pool) {
 		}
 	}
 	m.reheap(p)
+	p.shrunk = true
 	p.over = true // settle finds out
 	p.maxUnits, p.maxCalls = p.units+p.unfilled, p.runs+p.waits
 	p.settle()

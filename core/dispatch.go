@@ -15,7 +15,7 @@ const passScan = 64
 func (m *Machine) Dispatch(now int64, out []Effect) []Effect {
 	for k := range m.pools {
 		p := &m.pools[k]
-		if p.waits > 0 && p.dirty {
+		if p.waits > 0 && p.dirty && (p.units < p.Slots || p.shrunk) {
 			if p.big == 0 && !p.reserves {
 				out = m.dispatchPlain(now, p, out)
 			} else {
@@ -23,6 +23,7 @@ func (m *Machine) Dispatch(now int64, out []Effect) []Effect {
 			}
 			out = m.trim(now, p, out)
 			p.settle()
+			p.shrunk = false
 		}
 		p.dirty, p.settled = false, true
 	}

@@ -106,6 +106,7 @@ type pool struct {
 	heap     []uint32
 	dirty    bool // something changed since the last dispatch
 	settled  bool // nothing has arrived since the last dispatch
+	shrunk   bool // bounds have changed since the last dispatch: somebody may wait beyond them
 	over     bool // a shrink left more in the system than is now allowed
 	maxCalls int  // while over: bounds that only fall
 	maxUnits int
@@ -150,7 +151,7 @@ func (m *Machine) Arrive(now int64, r Request, out []Effect) (ID, []Effect) {
 	if reason != NoReason {
 		c.refuse(reason)
 		id := ID{Seq: m.seq}
-		return id, append(out, Effect{Kind: Refuse, Reason: reason, Class: int32(k), ID: id})
+		return id, report(out, Refuse, reason, int32(k), id)
 	}
 	for range evict {
 		out = m.refuse(now, m.victim(p, c.Rank), Evicted, out)
@@ -164,7 +165,20 @@ func (m *Machine) Arrive(now int64, r Request, out []Effect) (ID, []Effect) {
 	m.enqueue(i)
 	p.settle()
 	id := ID{Seq: m.seq, Index: i}
-	return id, append(out, Effect{Kind: Wait, Class: int32(k), ID: id})
+	return id, report(out, Wait, NoReason, int32(k), id)
+}
+
+// report appends an effect of an arrival. It fills the place field by field,
+// since a literal would be made elsewhere and copied.
+func report(out []Effect, kind EffectKind, why Reason, class int32, id ID) []Effect {
+	n := len(out)
+	if n == cap(out) {
+		return append(out, Effect{Kind: kind, Reason: why, Class: class, ID: id})
+	}
+	out = out[:n+1]
+	e := &out[n]
+	e.Kind, e.Reason, e.Outcome, e.Class, e.ID, e.Ns = kind, why, NoOutcome, class, id, 0
+	return out
 }
 
 // deadline is the instant that a call is held to. One in the past is as good as

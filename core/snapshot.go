@@ -32,6 +32,7 @@ type ClassCount struct {
 type PoolCount struct {
 	Dirty    bool `json:"dirty,omitempty"`
 	Settled  bool `json:"settled,omitempty"`
+	Shrunk   bool `json:"shrunk,omitempty"`
 	MaxCalls int  `json:"max_calls"`
 	MaxUnits int  `json:"max_units"`
 }
@@ -65,7 +66,7 @@ func (m *Machine) Snapshot() State {
 	slices.SortFunc(s.Waiting, func(a, b CallState) int { return cmp.Compare(a.Seq, b.Seq) })
 	for k := range m.pools {
 		p := &m.pools[k]
-		s.Pools = append(s.Pools, PoolCount{p.dirty, p.settled, p.maxCalls, p.maxUnits})
+		s.Pools = append(s.Pools, PoolCount{p.dirty, p.settled, p.shrunk, p.maxCalls, p.maxUnits})
 		for i := p.running.head; i != 0; i = m.calls[i].next {
 			s.Running = append(s.Running, m.callState(i))
 		}
@@ -115,7 +116,7 @@ func Restore(s State) (*Machine, error) {
 	}
 	for k, n := range s.Pools {
 		p := &m.pools[k]
-		p.dirty, p.settled, p.maxCalls, p.maxUnits = n.Dirty, n.Settled, n.MaxCalls, n.MaxUnits
+		p.dirty, p.settled, p.shrunk, p.maxCalls, p.maxUnits = n.Dirty, n.Settled, n.Shrunk, n.MaxCalls, n.MaxUnits
 		p.over = true
 		p.settle()
 	}
