@@ -35,7 +35,7 @@ func policies() []policy {
 			core.DoorPriority, core.OrderFIFO,
 		},
 		{
-			"priority", "priority at door and desk",
+			"priority", "a priority door and order",
 			"A critical call takes the place of a background call that waits, and runs before it.",
 			core.DoorPriority, core.OrderPriority,
 		},

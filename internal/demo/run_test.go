@@ -1,12 +1,19 @@
 package demo
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -147,8 +154,37 @@ func TestPicture(t *testing.T) {
 	}
 	b.Size(1240, 900, false)
 	b.Visit("http://"+l.Addr().String()+"/", `body[data-state="done"]`)
-	if err := os.WriteFile(*picture, b.Picture(), 0o644); err != nil {
+	if err := os.WriteFile(*picture, smaller(t, b.Picture()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	b.Leave()
+}
+
+// smaller writes a picture again with the 256 colours that it has most of: it
+// is a drawing, and its repository is fetched by everybody.
+func smaller(t *testing.T, raw []byte) []byte {
+	t.Helper()
+	from, err := png.Decode(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uses := make(map[color.RGBA]int)
+	area := from.Bounds()
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			uses[color.RGBAModel.Convert(from.At(x, y)).(color.RGBA)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(uses), func(a, b color.RGBA) int { return uses[b] - uses[a] })
+	var palette color.Palette
+	for _, c := range colours[:min(256, len(colours))] {
+		palette = append(palette, c)
+	}
+	to := image.NewPaletted(area, palette)
+	draw.Draw(to, area, from, area.Min, draw.Src)
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, to); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }

@@ -60,7 +60,10 @@ func agrees(r *Result) string {
 			}
 		}
 	}
-	if worst <= agreement {
+	switch {
+	case worst < 0.05:
+		return "The simulator, running the same core on the same arrivals, foretold every success to a tenth of a point."
+	case worst <= agreement:
 		return fmt.Sprintf("The simulator, running the same core on the same arrivals, foretold every success within %.1f points.", worst)
 	}
 	return fmt.Sprintf("The simulator was off by up to %.1f points (%s): this machine did something that the model does not have.", worst, where)

@@ -54,7 +54,19 @@ function line(series, width, total) {
   return d;
 }
 
-function chart(snap, run) {
+// dots are open circles at the same places: a prediction that came true lies
+// under the measured line, and must be seen all the same.
+function dots(series, width, total) {
+  let d = "";
+  (series || []).forEach((v, i) => {
+    if (!known(v)) return;
+    const from = i * width, to = Math.min(from + width, total);
+    d += `M${(xOf((from + to) / 2, total) - 2.3).toFixed(1)} ${yOf(v).toFixed(1)}a2.3 2.3 0 1 0 4.6 0a2.3 2.3 0 1 0 -4.6 0`;
+  });
+  return d;
+}
+
+function chart(snap) {
   const c = svg("svg", { class: "chart", viewBox: `0 0 ${box.w} ${box.h}`, role: "img" });
   for (const p of [0, 50, 100]) {
     c.append(svg("path", { class: "grid", d: `M${box.left} ${yOf(p)}H${box.right}` }));
@@ -63,11 +75,11 @@ function chart(snap, run) {
   const goal = snap.classes.find((k) => k.objective_pct > 0);
   if (goal) c.append(svg("path", { class: "goal", d: `M${box.left} ${yOf(goal.objective_pct)}H${box.right}` }));
   const paths = snap.classes.map((_, i) => {
-    const said = svg("path", { class: "said" }), got = svg("path", { class: "got" });
-    paint(said, colour(i)); paint(got, colour(i));
-    return { said, got };
+    const kinds = { said: "said", got: "got", dot: "dot" };
+    for (const k in kinds) kinds[k] = paint(svg("path", { class: kinds[k] }), colour(i));
+    return kinds;
   });
-  for (const p of [...paths].reverse()) c.append(p.said, p.got);
+  for (const p of [...paths].reverse()) c.append(p.said, p.got, p.dot);
   const ticks = [0, 1, 2].map((i) => {
     const t = svg("text", { x: xOf(i, 2), y: box.h - 6, "text-anchor": ["start", "middle", "end"][i] });
     c.append(t);
@@ -79,6 +91,7 @@ function chart(snap, run) {
       const total = run.duration_s || Math.max(run.elapsed_s, 1);
       run.classes.forEach((k, i) => {
         paths[i].said.setAttribute("d", line(k.predicted, run.window_s, total));
+        paths[i].dot.setAttribute("d", dots(k.predicted, run.window_s, total));
         paths[i].got.setAttribute("d", line(k.series, run.window_s, total));
       });
       ticks.forEach((t, i) => set(t, `${+((total * i) / 2).toFixed(1)} s`));
@@ -115,7 +128,7 @@ function card(snap, run) {
     big.append(paint(el("div", {}, el("dt", {}, k.name + " success"), dd), colour(i)));
     return { value, said };
   });
-  const drawing = chart(snap, run);
+  const drawing = chart(snap);
   const used = el("b", { "data-used": run.id }), waiting = el("b", { "data-waiting": run.id });
   const slotCells = el("div", { class: "cells", "aria-hidden": "true" });
   const waitCells = el("div", { class: "cells", "aria-hidden": "true" });
@@ -188,7 +201,9 @@ function legend(snap) {
     return s;
   };
   const items = snap.classes.map((k, i) => el("span", {}, sample("got", colour(i)), k.name + ", measured"));
-  items.push(el("span", {}, sample("said", "var(--soft)"), "dashed: predicted for the same arrivals"));
+  const foretold = sample("said", "var(--soft)");
+  foretold.append(paint(svg("path", { class: "dot", d: "M10.7 5a2.3 2.3 0 1 0 4.6 0a2.3 2.3 0 1 0 -4.6 0" }), "var(--soft)"));
+  items.push(el("span", {}, foretold, "predicted for the same arrivals"));
   const goal = snap.classes.find((k) => k.objective_pct > 0);
   if (goal) items.push(el("span", {}, sample("goal", ""), `objective of ${goal.name}, ${goal.objective_pct} %`));
   byID("legend").replaceChildren(...items);
