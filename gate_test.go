@@ -346,7 +346,7 @@ func TestABugFailsOpenAndSaysSo(t *testing.T) {
 		waiting := await(t.Context(), g, Request{})
 		gr := g.groups[0]
 		gr.mu.Lock()
-		gr.classes = nil // the next verdict has no book to go into
+		gr.m = nil // the next event is its end
 		gr.mu.Unlock()
 		k.Release(OK)
 		if err := <-alarm; err == nil {

@@ -155,7 +155,10 @@ func (gr *group) admit(now int64, q core.Request) (e core.Effect) {
 	if gr.log != nil {
 		gr.record(core.Event{Op: core.OpDispatch, Now: now}, out[n:])
 	}
-	if later := gr.apply(now, out[n:], id.Seq); later.Kind != 0 {
+	if len(out) == n+1 && out[n].ID == id && out[n].Kind == core.Run {
+		gr.runs(now, &out[n]) // by far the most frequent case: it starts at once
+		e = out[n]
+	} else if later := gr.apply(now, out[n:], id.Seq); later.Kind != 0 {
 		e = later
 	}
 	gr.out = out
@@ -174,10 +177,7 @@ func (gr *group) apply(now int64, out []core.Effect, own uint64) (mine core.Effe
 		}
 		switch e.Kind {
 		case core.Run:
-			s := &gr.seats[e.ID.Index]
-			gr.classes[e.Class].wait.add(time.Duration(e.Ns))
-			s.running, s.since, s.waited = true, now, e.Ns
-			s.tell(e)
+			gr.runs(now, e)
 		case core.Refuse:
 			if e.ID.Index == 0 {
 				continue
@@ -192,6 +192,14 @@ func (gr *group) apply(now int64, out []core.Effect, own uint64) (mine core.Effe
 		}
 	}
 	return mine
+}
+
+// runs notes that a call has started, and tells whoever waits for that.
+func (gr *group) runs(now int64, e *core.Effect) {
+	s := &gr.seats[e.ID.Index]
+	gr.classes[e.Class].wait.add(time.Duration(e.Ns))
+	s.running, s.since, s.waited = true, now, e.Ns
+	s.tell(e)
 }
 
 func (s *seat) tell(e *core.Effect) {
@@ -308,38 +316,41 @@ func (gr *group) release(id core.ID, o Outcome) {
 		o = Failed
 	}
 	gr.mu.Lock()
-	end := gr.giveBack(gr.tick(), id, o)
+	now := gr.tick()
+	class, since, waited, o := gr.giveBack(now, id, o)
+	name := ""
+	if class >= 0 {
+		name = gr.classes[class].class.Name
+	}
 	gr.mu.Unlock()
 	gr.gate.stir()
-	if end.Class != "" && gr.gate.observer != nil {
-		gr.gate.observer.Ended(end)
+	if name != "" {
+		gr.ended(name, o, core.NoReason, time.Duration(waited), time.Duration(now-since), false)
 	}
 }
 
-// giveBack ends a call, under the lock. A call that was not there to be ended
-// comes back without a class.
-func (gr *group) giveBack(now int64, id core.ID, o Outcome) (end CallEnded) {
+// giveBack ends a call, under the lock: its class, since when it ran, how long
+// it had waited, and how it ended. The class is -1 if there was nothing to end.
+func (gr *group) giveBack(now int64, id core.ID, o Outcome) (class int32, since, waited int64, _ Outcome) {
 	defer gr.rescue()
-	class, since := int32(-1), now
+	class = -1
 	s := gr.seat(id)
 	if l, ok := gr.loose[id.Seq]; ok {
 		delete(gr.loose, id.Seq)
 		class, since = l.class, l.since
 	} else if s == nil || s.w != nil {
 		gr.stale++
-		return end
+		return -1, 0, 0, o
 	} else {
-		class, since, end.Waited = int32(gr.m.ClassOf(id)), s.since, time.Duration(s.waited)
+		class, since, waited = int32(gr.m.ClassOf(id)), s.since, s.waited
 		if s.running {
 			o = gr.finish(now, id, o).Outcome
 		} else { // it ran in the shadow of the machine, which still has it waiting
 			gr.cancel(now, id)
 		}
 	}
-	book := &gr.classes[class]
-	end.Pool, end.Class, end.Outcome, end.Ran = gr.pool, book.class.Name, o, time.Duration(now-since)
-	book.run.add(end.Ran)
-	return end
+	gr.classes[class].run.add(time.Duration(now - since))
+	return class, since, waited, o
 }
 
 // seat is that of a call which the machine has, or nil.
