@@ -139,7 +139,7 @@ func (l *Live) Snapshot() web.Snapshot {
 
 func notes() []string {
 	return []string{
-		"Success is the share of all calls that were answered in time, counted from the instant at which each was meant to be made; whoever was refused, too late or gone counts against it. Calls so late in a run that their deadline lies beyond its end are part of the load and not of the figures.",
+		"Success is the share of all calls that were answered in time, counted from the instant at which each was meant to be made; whoever was refused, too late or gone counts against it. Calls so late in a run that their deadline lies beyond its end are part of the load and not of the figures. Goodput may read a little above capacity: it counts calls by when they were made, and some are answered after the stretch that is scored.",
 		"One service, one service time, two classes, one machine that plays clients, proxy and service at once: a demonstration of the mechanism, and not a measurement of yours.",
 	}
 }
