@@ -123,7 +123,7 @@ func serveGate(b *testing.B, gate *plimsoll.Gate, upstream string, log io.Writer
 // hammer sends b.N requests over 64 connections, one after the other on each.
 func hammer(b *testing.B, addr string) {
 	const connections = 64
-	request := []byte("GET /some/path HTTP/1.1\r\nHost: bench\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n")
+	request := benchRequest
 	work := make(chan int, connections)
 	var all sync.WaitGroup
 	b.ReportAllocs()

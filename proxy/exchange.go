@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -35,7 +36,8 @@ type exchange struct {
 	grpc     bool
 	safe     bool // the method changes nothing, says RFC 9110
 	upgrade  bool
-	answers  chan answer // what the handler waits for: one answer, or the news that it is late
+	request  *http.Request // as it is sent, when it goes the short way
+	answers  chan answer   // what the handler waits for: one answer, or the news that it is late
 
 	// For the log; the handler's goroutine writes them.
 	reason string
@@ -58,6 +60,8 @@ type exchange struct {
 	events  bool // the answer is an event stream and holds no slot of the pool
 	outcome plimsoll.Outcome
 	took    time.Duration // from sent to the end of the answer
+	conn    net.Conn      // to the upstream, when the call went the short way and is on it
+	again   bool          // the call has been sent a second time
 	unwatch func() bool   // stops watching the client while an answer streams; nil for none
 }
 

@@ -179,7 +179,10 @@ func TestSlotIsHeldToTheEndOfTheBody(t *testing.T) {
 	}
 	keeper.wait(t)
 	second := make(chan string, 1)
-	go func() { _, text, err := b.try(context.Background(), "GET", "/second", nil); second <- fmt.Sprint(text, err) }()
+	go func() {
+		_, text, err := b.try(context.Background(), "GET", "/second", nil)
+		second <- fmt.Sprint(text, err)
+	}()
 	until(t, time.Second, "the second call waits", func() bool { return b.pool().Waiting == 1 })
 	if b.calls.Load() != 1 {
 		t.Error("the second call reached the upstream")

@@ -41,7 +41,11 @@ func (roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if x.upgrade {
 		return x.roundTripUpgrade(r)
 	}
-	go x.send(r)
+	if short := x.set.upstream.short; short != nil && x.safe && !x.grpc && r.Body == nil {
+		x.sendShort(r)
+	} else {
+		go x.send(r)
+	}
 	select {
 	case a := <-x.answers:
 		if a.res == nil && a.err == nil {
@@ -53,11 +57,16 @@ func (roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// send waits for the answer's header and hands it to whoever is responsible by
-// then: the handler, or nobody.
+// send takes the long way: any protocol, any body.
 func (x *exchange) send(r *http.Request) {
 	res, err := x.set.upstream.pick(x.grpc).RoundTrip(r)
 	x.server.noteUpstream(err)
+	x.answered(res, err, false)
+}
+
+// answered hands the answer to whoever is responsible by now: the handler, or
+// nobody. whole says that the body has been read already; then the call is over.
+func (x *exchange) answered(res *http.Response, err error, whole bool) {
 	x.mu.Lock()
 	if x.phase == phaseAbandoned {
 		x.mu.Unlock()
@@ -70,10 +79,21 @@ func (x *exchange) send(r *http.Request) {
 	} else {
 		x.phase = phaseStreaming
 		res.Body = &answerBody{body: res.Body, x: x, res: res}
+		if whole && !isEvents(res.Header) {
+			x.endLocked(wholeOutcome(res))
+		}
 	}
 	x.mu.Unlock()
 	x.touch()
 	x.answers <- answer{res, err}
+}
+
+// wholeOutcome is the outcome of a call that was answered to the end.
+func wholeOutcome(res *http.Response) plimsoll.Outcome {
+	if failedAnswer(res) {
+		return plimsoll.Failed
+	}
+	return plimsoll.OK
 }
 
 // failure is the outcome of a call that got no answer.
@@ -95,6 +115,9 @@ func (x *exchange) begin(a answer) (*http.Response, error) {
 	}
 	x.beginStream(a.res)
 	// A long silence of the upstream would hide that the client has left.
+	if x.over() {
+		return a.res, nil
+	}
 	if x.events || a.res.ContentLength < 0 || a.res.ContentLength > 1<<16 || x.set.config.OnAbandon == Cancel {
 		stop := context.AfterFunc(&x.client, x.clientLeft)
 		x.mu.Lock()
@@ -123,6 +146,21 @@ func (x *exchange) abandon(why error) (*http.Response, error) {
 	return nil, why
 }
 
+// over says whether the call has ended and holds nothing.
+func (x *exchange) over() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ended && !x.events
+}
+
+// abortLocked breaks the upstream's side off.
+func (x *exchange) abortLocked(why error) {
+	x.cancel(why)
+	if x.conn != nil {
+		x.conn.Close()
+	}
+}
+
 // clientLeft runs when the client leaves while its answer streams.
 func (x *exchange) clientLeft() {
 	x.mu.Lock()
@@ -132,10 +170,10 @@ func (x *exchange) clientLeft() {
 	}
 	x.left = true
 	if x.events {
-		x.cancel(errGivenUp)
-		return
+		x.abortLocked(errGivenUp)
+	} else if !x.ended {
+		x.giveUpLocked()
 	}
-	x.giveUpLocked()
 }
 
 // giveUpLocked turns a call that has not ended into one that nobody waits for.
@@ -148,10 +186,14 @@ func (x *exchange) giveUpLocked() {
 		x.timer.Stop()
 	}
 	if x.set.config.OnAbandon == Hold {
-		x.timer = time.AfterFunc(x.holdMax(), func() { x.cancel(errHeld) })
+		x.timer = time.AfterFunc(x.holdMax(), func() {
+			x.mu.Lock()
+			x.abortLocked(errHeld)
+			x.mu.Unlock()
+		})
 		return
 	}
-	x.cancel(errGivenUp)
+	x.abortLocked(errGivenUp)
 	o := plimsoll.Unknown
 	if x.left {
 		o = plimsoll.Cancelled
@@ -230,7 +272,7 @@ func (x *exchange) handlerReturns() {
 	}
 	if x.phase == phaseWaiting || x.phase == phaseStreaming {
 		x.phase = phaseDone
-		x.cancel(errGivenUp)
+		x.abortLocked(errGivenUp)
 		x.endLocked(plimsoll.Failed)
 	}
 }
@@ -276,7 +318,7 @@ func (x *exchange) tick() {
 		if left := idle - (time.Since(x.started) - time.Duration(x.touched.Load())); left > 0 {
 			x.timer.Reset(left)
 		} else {
-			x.cancel(errIdle)
+			x.abortLocked(errIdle)
 		}
 	}
 }
@@ -311,7 +353,7 @@ func (b *answerBody) Close() error {
 	x.mu.Lock()
 	if x.phase == phaseStreaming {
 		x.left = true
-		if x.events {
+		if x.ended {
 			x.phase = phaseDone
 		} else {
 			x.giveUpLocked()
@@ -341,10 +383,8 @@ func (x *exchange) answerEnded(res *http.Response, err error) {
 		case err != io.EOF:
 			x.server.stats.UpstreamErrors.Add(1)
 			x.endLocked(plimsoll.Failed)
-		case failedAnswer(res):
-			x.endLocked(plimsoll.Failed)
 		default:
-			x.endLocked(plimsoll.OK)
+			x.endLocked(wholeOutcome(res))
 		}
 		if x.timer != nil {
 			x.timer.Stop()

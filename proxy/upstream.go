@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -35,6 +36,8 @@ type upstream struct {
 	// grpc carries gRPC calls when main cannot: HTTP/2 in cleartext. Nil when
 	// main carries them.
 	grpc *http.Transport
+	// short carries calls that change nothing and have no body; nil when it cannot.
+	short *h1pool
 }
 
 // upstreamKey is what the connections depend on.
@@ -58,6 +61,10 @@ func newUpstream(c *Config, stats *Stats) *upstream {
 		u.main = newTransport(c, stats, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
 	default:
 		u.main = newTransport(c, stats, func(p *http.Protocols) { p.SetHTTP1(true) })
+		if c.HeaderTimeout == 0 { // which is http.Transport's to keep
+			d := newDialer(c, stats)
+			u.short = &h1pool{dial: d.dial, addr: hostPort(c.Upstream), max: max(c.IdleConnections, 1), patience: c.UpstreamIdle}
+		}
 		if c.Protocol == ProtocolAuto {
 			u.grpc = newTransport(c, stats, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
 		}
@@ -76,6 +83,9 @@ func (u *upstream) pick(grpc bool) *http.Transport {
 // close lets connections go that no call uses.
 func (u *upstream) close() {
 	u.main.CloseIdleConnections()
+	if u.short != nil {
+		u.short.close()
+	}
 	if u.grpc != nil {
 		u.grpc.CloseIdleConnections()
 	}
@@ -85,11 +95,7 @@ func (u *upstream) close() {
 // answer and follows no proxy of the environment: what the client and the
 // upstream say to each other passes unchanged.
 func newTransport(c *Config, stats *Stats, protocols func(*http.Protocols)) *http.Transport {
-	d := &dialer{
-		net:   net.Dialer{Timeout: c.DialTimeout, KeepAlive: 15 * time.Second},
-		limit: c.DialTimeout,
-		stats: stats,
-	}
+	d := newDialer(c, stats)
 	t := &http.Transport{
 		DialContext:            d.dial,
 		DisableCompression:     true,
@@ -124,6 +130,18 @@ type dialer struct {
 	limit time.Duration
 	tls   *tls.Config
 	stats *Stats
+}
+
+func newDialer(c *Config, stats *Stats) *dialer {
+	return &dialer{net: net.Dialer{Timeout: c.DialTimeout, KeepAlive: 15 * time.Second}, limit: c.DialTimeout, stats: stats}
+}
+
+// hostPort is the address of an upstream in cleartext.
+func hostPort(u *url.URL) string {
+	if u.Port() == "" {
+		return net.JoinHostPort(u.Hostname(), "80")
+	}
+	return u.Host
 }
 
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {

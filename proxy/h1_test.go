@@ -1,0 +1,168 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// rawUpstream answers each request with the bytes that its path names.
+type rawUpstream struct {
+	answers map[string]string // path → bytes; "close" after them ends the connection
+	conns   atomic.Int64
+	calls   atomic.Int64
+	all     sync.WaitGroup
+	open    sync.Map
+}
+
+func serveRaw(t *testing.T, answers map[string]string) (*rawUpstream, *bench) {
+	u := &rawUpstream{answers: answers}
+	var l net.Listener
+	b := newBench(t, setup{gate: roomy(), handler: func(http.ResponseWriter, *http.Request) {}, change: func(c *Config) {
+		var err error
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		c.Upstream = &url.URL{Scheme: "http", Host: l.Addr().String()}
+	}})
+	u.all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			u.conns.Add(1)
+			u.open.Store(c, true)
+			u.all.Go(func() { u.talk(c) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		u.open.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
+		u.all.Wait()
+	})
+	return u, b
+}
+
+func (u *rawUpstream) talk(c net.Conn) {
+	defer c.Close()
+	in := bufio.NewReader(c)
+	for {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		u.calls.Add(1)
+		answer, end := strings.CutSuffix(u.answers[r.URL.Path], "close")
+		io.WriteString(c, answer)
+		if end {
+			return
+		}
+	}
+}
+
+func TestShortWayAnswers(t *testing.T) {
+	u, b := serveRaw(t, map[string]string{
+		"/plain":   "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nplain",
+		"/head":    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+		"/none":    "HTTP/1.1 204 No Content\r\n\r\n",
+		"/same":    "HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nContent-Length: 5\r\n\r\n",
+		"/chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+		"/old":     "HTTP/1.0 200 OK\r\n\r\nto the endclose",
+		"/long":    "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 100000),
+		"/ends":    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nokclose",
+	})
+	for _, c := range []struct {
+		method, path string
+		status       int
+		body         string
+	}{
+		{"GET", "/plain", 200, "plain"}, {"HEAD", "/head", 200, ""}, {"GET", "/none", 204, ""}, {"GET", "/same", 304, ""},
+		{"GET", "/chunked", 200, "abcde"}, {"GET", "/old", 200, "to the end"}, {"GET", "/plain", 200, "plain"},
+		{"GET", "/long", 200, strings.Repeat("x", 100000)}, {"GET", "/ends", 200, "ok"}, {"GET", "/plain", 200, "plain"},
+	} {
+		res, body := b.do(c.method, c.path, nil)
+		if res.StatusCode != c.status || body != c.body {
+			t.Errorf("%s %s: %d %.40q", c.method, c.path, res.StatusCode, body)
+		}
+	}
+	if n := u.conns.Load(); n > 3 {
+		t.Errorf("%d connections: they are not used again", n)
+	}
+}
+
+// What an upstream sends without being asked must never be anybody's answer.
+func TestShortWaySurplusIsNobodysAnswer(t *testing.T) {
+	_, b := serveRaw(t, map[string]string{
+		"/surplus": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+		"/chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+		"/good":    "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood",
+	})
+	for i := range 50 {
+		if _, body := b.do("GET", []string{"/surplus", "/chunked"}[i%2], nil); body != "ok" {
+			t.Fatalf("%q", body)
+		}
+		if _, body := b.do("GET", "/good", nil); body != "good" {
+			t.Fatalf("call %d got %q", i, body)
+		}
+	}
+}
+
+// An upstream that closes unused connections at once costs a repeat of what
+// changes nothing, and no caller an error.
+func TestShortWayOutlivesClosedConnections(t *testing.T) {
+	u, b := serveRaw(t, map[string]string{"/": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokclose"})
+	for range 200 {
+		if res, body := b.do("GET", "/", nil); res.StatusCode != 200 || body != "ok" {
+			t.Fatalf("%d %q", res.StatusCode, body)
+		}
+	}
+	if n := u.calls.Load(); n != 200 {
+		t.Errorf("%d calls were answered", n)
+	}
+}
+
+func TestShortWayBadAnswers(t *testing.T) {
+	_, b := serveRaw(t, map[string]string{
+		"/garbage": "hello, I am no HTTP server\r\n\r\nclose",
+		"/nothing": "close",
+		"/header":  "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("y", 2<<20) + "\r\n\r\nclose",
+		"/switch":  "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+		"/early":   strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 40),
+		"/good":    "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood",
+	})
+	for _, path := range []string{"/garbage", "/nothing", "/header", "/switch", "/early"} {
+		if res, _ := b.do("GET", path, nil); res.StatusCode != http.StatusBadGateway {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+		if _, body := b.do("GET", "/good", nil); body != "good" {
+			t.Errorf("after %s: %q", path, body)
+		}
+	}
+	until(t, 2*time.Second, "every slot is back", func() bool { return b.gate.Outstanding() == 0 })
+}
+
+func TestShortWayWithoutAHost(t *testing.T) {
+	hosts := make(chan string, 1)
+	b := newBench(t, setup{gate: roomy(), handler: func(w http.ResponseWriter, r *http.Request) { hosts <- r.Host }})
+	c, err := net.Dial("tcp", b.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "GET / HTTP/1.0\r\n\r\n")
+	if _, err := io.ReadAll(c); err != nil {
+		t.Fatal(err)
+	}
+	if h := <-hosts; h == "" {
+		t.Error("the upstream was asked without a host")
+	}
+}
