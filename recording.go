@@ -138,7 +138,7 @@ func (r *Recording) empty() {
 func (r *Recording) write(l *eventLog) error {
 	l.group.mu.Lock()
 	full := *l
-	*l = eventLog{group: l.group}
+	l.opening, l.events, l.counts, l.effects, l.lost = nil, nil, nil, nil, 0
 	var after *core.State
 	if full.lost > 0 {
 		s := l.group.m.Snapshot()
