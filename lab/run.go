@@ -32,7 +32,6 @@ type Output struct {
 	Findings   *Findings
 	Manifest   *Manifest
 	Files      []string // base names, in the order of writing
-	data       []byte   // the block of the report
 }
 
 // InvalidError is an error of the options: nothing has been done.

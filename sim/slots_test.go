@@ -195,7 +195,7 @@ func TestSlotsAreDeterministic(t *testing.T) {
 		}
 		return b.String()
 	}
-	if run() != run() {
+	if first, again := run(), run(); first != again {
 		t.Error("the same run twice, and not the same calls")
 	}
 }
