@@ -176,6 +176,9 @@ func (x *exchange) dialShort() {
 	conn, err := p.dial(x.ctx, "tcp", p.addr)
 	if err != nil {
 		x.server.noteUpstream(err)
+		if x.again { // then something had been sent, and it is no refusal
+			err = errors.New("proxy: the upstream closed the connection and took no other")
+		}
 		x.answered(nil, err, false)
 		return
 	}

@@ -44,6 +44,23 @@ func (set *settings) retarget(p *httputil.ProxyRequest) {
 		p.SetURL(u)
 	}
 	p.Out.Host = p.In.Host
+	// HTTP/2 carries what would break a line of HTTP/1.
+	if strings.IndexByte(p.Out.URL.RawQuery, ' ') >= 0 {
+		p.Out.URL.RawQuery = strings.ReplaceAll(p.Out.URL.RawQuery, " ", "%20")
+	}
+	if !plainHost(p.Out.Host) {
+		p.Out.Host = u.Host
+	}
+}
+
+// plainHost says whether a host has nothing in it that a header line cannot carry.
+func plainHost(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] <= ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // hideKey keeps a header from http.Transport, which takes it for a licence to
