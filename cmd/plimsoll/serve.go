@@ -178,13 +178,17 @@ func (d *daemon) run(ctx context.Context) error {
 		d.closeLog()
 		return err
 	}
+	// Before the addresses are said: whoever reads them may signal at once.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, append([]os.Signal{os.Interrupt, syscall.SIGTERM}, reloadSignals()...)...)
+	defer signal.Stop(signals)
 	failed := make(chan error, 2)
 	go func() { failed <- d.server.Serve(users) }()
 	if admin != nil {
 		go func() { failed <- d.server.ServeAdmin(admin) }()
 	}
 	d.announce(users, admin)
-	err = d.wait(ctx, failed)
+	err = d.wait(ctx, signals, failed)
 	d.closeLog()
 	return err
 }
@@ -271,10 +275,7 @@ func (d *daemon) announce(users, admin net.Listener) {
 }
 
 // wait handles signals until the first that ends the server.
-func (d *daemon) wait(ctx context.Context, failed <-chan error) error {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, append([]os.Signal{os.Interrupt, syscall.SIGTERM}, reloadSignals()...)...)
-	defer signal.Stop(signals)
+func (d *daemon) wait(ctx context.Context, signals <-chan os.Signal, failed <-chan error) error {
 	for {
 		select {
 		case s := <-signals:
