@@ -382,7 +382,7 @@ func testReplay(t *testing.T, enc record.Encoding) {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(n), 1))
 			classes := []string{"critical", "background", "control", "heavy", "nobody"}
-			for range 100 {
+			for range 300 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(5000))*time.Microsecond)
 				k, err := g.Acquire(ctx, Request{Class: classes[r.IntN(5)], Cost: r.IntN(3), Timeout: time.Duration(r.IntN(30)) * time.Millisecond, Key: r.Uint64N(9)})
 				if err == nil {
