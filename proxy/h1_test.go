@@ -166,3 +166,31 @@ func TestShortWayWithoutAHost(t *testing.T) {
 		t.Error("the upstream was asked without a host")
 	}
 }
+
+// HTTP/2 can carry in a path what would end a request line of HTTP/1 early.
+func TestLinesStayWhole(t *testing.T) {
+	uris := make(chan string, 1)
+	b := newBench(t, setup{gate: roomy(), handler: func(w http.ResponseWriter, r *http.Request) { uris <- r.RequestURI }})
+	p := new(http.Protocols)
+	p.SetUnencryptedHTTP2(true)
+	h2 := &http.Transport{Protocols: p}
+	defer h2.CloseIdleConnections()
+	for _, method := range []string{"GET", "POST"} { // the short way and the long one
+		r, err := http.NewRequest(method, b.url+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.URL.RawQuery = "x=1 HTTP/1.1"
+		res, err := h2.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != 200 {
+			t.Fatalf("%s: %v", method, res.Status)
+		}
+		if uri := <-uris; uri != "/?x=1%20HTTP/1.1" {
+			t.Errorf("%s: the upstream was asked for %q", method, uri)
+		}
+	}
+}
