@@ -41,6 +41,7 @@ func (m *Machine) Configure(now int64, cfg Config, out []Effect) ([]Effect, erro
 	}
 	for k := range m.pools {
 		m.serve(now, &m.pools[k])
+		m.pools[k].settle()
 	}
 	return out, nil
 }

@@ -16,18 +16,30 @@ func (m *Machine) Dispatch(now int64, out []Effect) []Effect {
 	for k := range m.pools {
 		p := &m.pools[k]
 		if p.waits > 0 && p.dirty && (p.units < p.Slots || p.shrunk) {
-			if p.big == 0 && !p.reserves {
-				out = m.dispatchPlain(now, p, out)
-			} else {
-				out = m.dispatchUnits(now, p, out)
-			}
-			out = m.trim(now, p, out)
+			out = m.dispatchPool(now, p, out)
 			p.settle()
 			p.shrunk = false
 		}
 		p.dirty, p.settled = false, true
 	}
 	return out
+}
+
+// dispatchPool starts whom it can and then refuses whoever waits beyond the
+// bounds. One of those may have been the head that collected units, so it goes
+// on until nobody is refused.
+func (m *Machine) dispatchPool(now int64, p *pool, out []Effect) []Effect {
+	for {
+		if p.big == 0 && !p.reserves {
+			out = m.dispatchPlain(now, p, out)
+		} else {
+			out = m.dispatchUnits(now, p, out)
+		}
+		n := len(out)
+		if out = m.trim(now, p, out); len(out) == n {
+			return out
+		}
+	}
 }
 
 // dispatchPlain serves a pool in which every call costs one unit.
