@@ -108,7 +108,7 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 	_, out := m.Arrive(0, Request{}, nil)
 	m.Dispatch(0, out)
 	m.Arrive(0, Request{}, nil)
-	for name, break_ := range map[string]func(*State){
+	for name, spoil := range map[string]func(*State){
 		"no configuration":          func(s *State) { s.Config = Config{} },
 		"counts of other pools":     func(s *State) { s.Pools = nil },
 		"a class beyond":            func(s *State) { s.Waiting[0].Class = 7 },
@@ -119,7 +119,7 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 		"more out than slots":       func(s *State) { s.Running[0].Cost = 5 },
 	} {
 		s := m.Snapshot()
-		break_(&s)
+		spoil(&s)
 		if _, err := Restore(s); err == nil {
 			t.Errorf("%s: accepted", name)
 		}

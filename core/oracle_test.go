@@ -614,6 +614,9 @@ func fullOfLess(t *testing.T, m *Machine, o *oracle, e Event, seed uint64, n int
 	if q.Door != DoorPriority || c.Waiting != Unbounded || e.Request.Cost > 1 || e.Request.Cost < 0 || o.ceiling(k) < 1 || len(o.in(o.running, c.Pool)) != o.units(c.Pool) {
 		return
 	}
+	if len(o.in(o.waiting, c.Pool)) > q.Waiting {
+		return // after a shrink, before the next dispatch
+	}
 	for _, w := range o.in(o.waiting, c.Pool) {
 		if w.Cost > 1 || o.rank(w) <= c.Rank {
 			continue
