@@ -3,8 +3,6 @@ package plimsoll
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -55,11 +53,6 @@ type seat struct {
 	shadow  bool // it runs whatever the machine says
 }
 
-type looseCall struct {
-	since int64
-	class int32
-}
-
 // classBook is what a class has counted beside the machine's counts.
 type classBook struct {
 	class Class
@@ -71,9 +64,6 @@ type classBook struct {
 // waiter is where a waiting call gets its verdict. The channel holds one: the
 // sender, under the lock, never blocks.
 type waiter struct{ verdict chan core.Effect }
-
-// offSeq marks the sequence numbers of loose calls that never were in a machine.
-const offSeq = uint64(1) << 63
 
 func (gr *group) acquire(ctx context.Context, s *seatOf, r *Request) (Ticket, error) {
 	gr.mu.Lock()
@@ -361,175 +351,8 @@ func (gr *group) seat(id core.ID) *seat {
 	return &gr.seats[id.Index]
 }
 
-// passBy admits a call to a pool that decides nothing. It unlocks.
-func (gr *group) passBy(now int64, s *seatOf) (Ticket, error) {
-	defer gr.mu.Unlock()
-	if gr.draining {
-		return Ticket{}, gr.refusal(now, s, core.Effect{Reason: core.Draining})
-	}
-	gr.lastOff++
-	id := core.ID{Seq: offSeq | gr.lastOff}
-	gr.setLoose(id.Seq, now, int32(s.index))
-	return gr.ticket(s.class.Name, id, 0, deadlineOf(now, 0, s.class.Deadline), now), nil
-}
-
-// letThrough counts what would have been refused, and admits it. It unlocks.
-func (gr *group) letThrough(now int64, s *seatOf, e core.Effect) (Ticket, error) {
-	if e.Reason == core.Draining {
-		f := gr.refusal(now, s, e)
-		gr.mu.Unlock()
-		return Ticket{}, f
-	}
-	gr.classes[s.index].would[e.Reason]++
-	gr.setLoose(e.ID.Seq, now, e.Class)
-	gr.mu.Unlock()
-	gr.ended(s.class.Name, Refused, e.Reason, 0, 0, true)
-	return gr.ticket(s.class.Name, core.ID{Seq: e.ID.Seq}, 0, deadlineOf(now, 0, s.class.Deadline), now), nil
-}
-
-func (gr *group) setLoose(seq uint64, since int64, class int32) {
-	if gr.loose == nil {
-		gr.loose = make(map[uint64]looseCall)
-	}
-	gr.loose[seq] = looseCall{since, class}
-}
-
 func (gr *group) ended(class string, o Outcome, why Reason, waited, ran time.Duration, shadow bool) {
 	if gr.gate.observer != nil {
 		gr.gate.observer.Ended(CallEnded{Pool: gr.pool, Class: class, Outcome: o, Reason: why, Waited: waited, Ran: ran, Shadow: shadow})
-	}
-}
-
-// arm makes sure that somebody wakes up when time alone changes something.
-func (gr *group) arm(now int64) {
-	next := gr.m.Next()
-	if next == core.Never || next >= gr.timerAt && gr.timerAt > now {
-		return
-	}
-	gr.timerAt = next
-	d := time.Duration(next - now)
-	if gr.timer == nil {
-		gr.timer = time.AfterFunc(d, gr.wakeUp)
-		return
-	}
-	gr.timer.Reset(d)
-}
-
-func (gr *group) wakeUp() {
-	gr.mu.Lock()
-	defer gr.mu.Unlock()
-	now := gr.tick()
-	gr.timerAt = 0
-	if gr.broken {
-		return
-	}
-	defer gr.rescue()
-	out := gr.m.Tick(now, gr.out[:0])
-	if gr.log != nil {
-		gr.record(core.Event{Op: core.OpTick, Now: now}, out)
-	}
-	gr.apply(now, out, 0)
-	gr.dispatch(now, out[:0])
-}
-
-func (gr *group) stop() {
-	gr.mu.Lock()
-	defer gr.mu.Unlock()
-	if gr.timer != nil {
-		gr.timer.Stop()
-	}
-}
-
-func (gr *group) drain() {
-	gr.mu.Lock()
-	defer gr.mu.Unlock()
-	gr.draining = true
-	gr.closeDoor()
-}
-
-func (gr *group) closeDoor() {
-	if gr.broken {
-		return
-	}
-	now := gr.tick()
-	gr.m.Drain(now, true, nil)
-	if gr.log != nil {
-		gr.record(core.Event{Op: core.OpDrain, Now: now, On: true}, nil)
-	}
-}
-
-// flush refuses whoever waits. In shadow they run already and just stop being
-// planned for.
-func (gr *group) flush() {
-	gr.mu.Lock()
-	defer gr.mu.Unlock()
-	if gr.broken {
-		return
-	}
-	defer gr.rescue()
-	now := gr.tick()
-	out := gr.m.Flush(now, core.Draining, gr.out[:0])
-	if gr.log != nil {
-		gr.record(core.Event{Op: core.OpFlush, Now: now, Reason: core.Draining}, out)
-	}
-	gr.apply(now, out, 0)
-}
-
-// outstanding is how many calls run or wait here; tickets, how many of them
-// hold a ticket.
-func (gr *group) outstanding() int {
-	gr.mu.Lock()
-	defer gr.mu.Unlock()
-	n := len(gr.loose)
-	if gr.broken {
-		return n
-	}
-	v := gr.m.PoolView(0)
-	return n + v.Running + v.Waiting
-}
-
-func (gr *group) tickets() int {
-	gr.mu.Lock()
-	defer gr.mu.Unlock()
-	n := len(gr.loose)
-	if gr.broken {
-		return n
-	}
-	for i := range gr.seats {
-		if s := &gr.seats[i]; s.running || s.shadow {
-			n++
-		}
-	}
-	return n
-}
-
-// rescue is deferred around the machine. Should it ever panic, the pool fails
-// open: everybody who waits is let through, nothing is decided any more, and
-// the alarm says so. A load-control that takes the service down with it is
-// worse than none.
-func (gr *group) rescue() {
-	v := recover()
-	if v == nil || gr.broken {
-		return
-	}
-	gr.broken = true
-	for i := range gr.seats {
-		s := &gr.seats[i]
-		if s.w != nil {
-			s.tell(&core.Effect{Kind: core.Run})
-		}
-		*s = seat{}
-	}
-	stack := debug.Stack()
-	go gr.gate.alarm(fmt.Errorf("plimsoll: pool %q decides nothing any more and lets everything through, because of a bug: %v\n%s", gr.pool, v, stack))
-}
-
-// stir wakes a Drain that waits for the last ticket.
-func (g *Gate) stir() {
-	if g.draining.Load() {
-		select {
-		case g.wake <- struct{}{}:
-		default:
-		}
 	}
 }

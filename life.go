@@ -1,0 +1,143 @@
+package plimsoll
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/plimsoll-go/plimsoll/core"
+)
+
+// arm makes sure that somebody wakes up when time alone changes something.
+func (gr *group) arm(now int64) {
+	next := gr.m.Next()
+	if next == core.Never || next >= gr.timerAt && gr.timerAt > now {
+		return
+	}
+	gr.timerAt = next
+	d := time.Duration(next - now)
+	if gr.timer == nil {
+		gr.timer = time.AfterFunc(d, gr.wakeUp)
+		return
+	}
+	gr.timer.Reset(d)
+}
+
+func (gr *group) wakeUp() {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	now := gr.tick()
+	gr.timerAt = 0
+	if gr.broken {
+		return
+	}
+	defer gr.rescue()
+	out := gr.m.Tick(now, gr.out[:0])
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpTick, Now: now}, out)
+	}
+	gr.apply(now, out, 0)
+	gr.dispatch(now, out[:0])
+}
+
+func (gr *group) stop() {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	if gr.timer != nil {
+		gr.timer.Stop()
+	}
+}
+
+func (gr *group) drain() {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	gr.draining = true
+	gr.closeDoor()
+}
+
+func (gr *group) closeDoor() {
+	if gr.broken {
+		return
+	}
+	now := gr.tick()
+	gr.m.Drain(now, true, nil)
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpDrain, Now: now, On: true}, nil)
+	}
+}
+
+// flush refuses whoever waits. In shadow they run already and just stop being
+// planned for.
+func (gr *group) flush() {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	if gr.broken {
+		return
+	}
+	defer gr.rescue()
+	now := gr.tick()
+	out := gr.m.Flush(now, core.Draining, gr.out[:0])
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpFlush, Now: now, Reason: core.Draining}, out)
+	}
+	gr.apply(now, out, 0)
+}
+
+// outstanding is how many calls run or wait here; tickets, how many of them
+// hold a ticket.
+func (gr *group) outstanding() int {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	n := len(gr.loose)
+	if gr.broken {
+		return n
+	}
+	v := gr.m.PoolView(0)
+	return n + v.Running + v.Waiting
+}
+
+func (gr *group) tickets() int {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	n := len(gr.loose)
+	if gr.broken {
+		return n
+	}
+	for i := range gr.seats {
+		if s := &gr.seats[i]; s.running || s.shadow {
+			n++
+		}
+	}
+	return n
+}
+
+// rescue is deferred around the machine. Should it ever panic, the pool fails
+// open: everybody who waits is let through, nothing is decided any more, and
+// the alarm says so. A load-control that takes the service down with it is
+// worse than none.
+func (gr *group) rescue() {
+	v := recover()
+	if v == nil || gr.broken {
+		return
+	}
+	gr.broken = true
+	for i := range gr.seats {
+		s := &gr.seats[i]
+		if s.w != nil {
+			s.tell(&core.Effect{Kind: core.Run})
+		}
+		*s = seat{}
+	}
+	stack := debug.Stack()
+	go gr.gate.alarm(fmt.Errorf("plimsoll: pool %q decides nothing any more and lets everything through, because of a bug: %v\n%s", gr.pool, v, stack))
+}
+
+// stir wakes a Drain that waits for the last ticket.
+func (g *Gate) stir() {
+	if g.draining.Load() {
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
+	}
+}
