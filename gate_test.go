@@ -287,6 +287,18 @@ func TestReload(t *testing.T) {
 	})
 }
 
+func TestAGroupsDefaultIsNeverAPromotion(t *testing.T) {
+	cfg := Config{Pools: []Pool{{Name: "a", Slots: 1}, {Name: "b", Slots: 1}}, Default: "y", Classes: []Class{
+		{Name: "x", Pool: "a", Rank: 0}, {Name: "y", Pool: "a", Rank: 1}, {Name: "z", Pool: "a", Rank: 2},
+		{Name: "u", Pool: "b", Rank: 0}, {Name: "v", Pool: "b", Rank: 3}, {Name: "w", Pool: "b", Rank: 2},
+	}}
+	for pool, want := range map[string]string{"a": "y", "b": "v"} {
+		if c := cfg.group(pool); c.Classes[c.Default].Name != want {
+			t.Errorf("pool %s: %s, want %s", pool, c.Classes[c.Default].Name, want)
+		}
+	}
+}
+
 func TestLearning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := start(t, Bounded(1, 10, 200*time.Millisecond))

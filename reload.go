@@ -95,16 +95,18 @@ func (c *Config) clone() Config {
 }
 
 // group is what the machine of one pool is told, its classes in the file's order.
+// Its default, for a class that goes while a call of it is on its way, is the
+// configuration's, or the least critical class of the pool: never a promotion.
 func (c *Config) group(pool string) core.Config {
 	p, _ := c.pool(pool)
-	cfg := core.Config{Pools: []core.Pool{p.core()}}
+	cfg, own := core.Config{Pools: []core.Pool{p.core()}}, false
 	for i := range c.Classes {
 		k := &c.Classes[i]
 		if k.Pool != pool {
 			continue
 		}
-		if k.Name == c.Default {
-			cfg.Default = len(cfg.Classes)
+		if least := cfg.Default < len(cfg.Classes) && k.Rank > cfg.Classes[cfg.Default].Rank; k.Name == c.Default || !own && least {
+			cfg.Default, own = len(cfg.Classes), k.Name == c.Default
 		}
 		cfg.Classes = append(cfg.Classes, k.core())
 	}
