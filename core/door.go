@@ -128,7 +128,7 @@ func (m *Machine) inTime(now int64, p *pool, c *class, r *Request, evict int) (i
 	}
 	ahead, below := m.workAhead(now, p, c, r.Cost)
 	w := int64(p.workers())
-	if now+ahead/w <= latest {
+	if now+m.onReserve(now, p, c, r.Cost, ahead)/w <= latest {
 		return evict, true
 	}
 	if p.Door == DoorBlind || now+(ahead-below)/w > latest {
@@ -202,20 +202,32 @@ func (m *Machine) workAhead(now int64, p *pool, c *class, cost int) (ahead, belo
 	if ahead == 0 && p.workerFree(cost) {
 		return 0, 0
 	}
-	ahead += m.inFlight(now, p)
-	if c.Reserve > 0 {
-		// The class's own units work for it alone: whatever the others have
-		// piled up, it waits no longer than for its own work on its own units.
-		if c.units+cost <= c.Reserve && c.waits == 0 {
-			return 0, 0
-		}
-		lane := (c.work + int64(c.units)*p.Expected/2) / int64(c.Reserve)
-		if lane < ahead/int64(p.Slots) {
-			lane *= int64(p.Slots)
-			return lane, min(below, lane)
-		}
+	return ahead + m.inFlight(now, p), below
+}
+
+// onReserve is ahead, or less for a class with a reserve. Its own units work
+// for it alone: whatever the others have piled up, it waits no longer than for
+// its own work on its own units. Evicting others does not shorten that, so
+// [Machine.enough] does not count with it.
+//
+// With fewer workers than slots a unit is not yet a worker: those who run now
+// have started before it, so it stands behind all of them there.
+func (m *Machine) onReserve(now int64, p *pool, c *class, cost int, ahead int64) int64 {
+	if c.Reserve == 0 {
+		return ahead
 	}
-	return ahead, below
+	own := int64(0)
+	if c.waits > 0 || c.units+cost > c.Reserve {
+		own = (c.work + int64(c.units)*p.Expected/2) / int64(c.Reserve)
+		if own >= ahead/int64(p.Slots) {
+			return ahead
+		}
+		own *= int64(p.Slots)
+	}
+	if p.workers() < p.Slots && !p.workerFree(cost) {
+		own = max(own, m.inFlight(now, p))
+	}
+	return min(ahead, own)
 }
 
 // workerFree says that a call of that cost would be taken up by a worker at once.

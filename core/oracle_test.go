@@ -405,17 +405,21 @@ func (o *oracle) inTime(now int64, c *oracleCall, gone []*oracleCall) bool {
 	if !free {
 		ahead += o.inFlight(now, p)
 	}
-	if k.Reserve > 0 && !free {
-		if o.held(c.Class)+c.Cost <= k.Reserve && mine == 0 {
-			ahead, taken = 0, 0
-		} else if lane = (lane + int64(o.held(c.Class))*q.Expected/2) / int64(k.Reserve); lane < ahead/int64(q.Slots) {
-			ahead = lane * int64(q.Slots)
-		}
-	}
 	if free {
 		ahead, taken = 0, 0
 	}
-	return now+(ahead-taken)/int64(o.workers(p)) <= c.Deadline-q.Margin-c.Expected
+	own := ahead // on its reserve, which others' leaving does not shorten
+	if k.Reserve > 0 {
+		if o.held(c.Class)+c.Cost <= k.Reserve && mine == 0 { // starts at once
+			own = 0
+		} else if lane = (lane + int64(o.held(c.Class))*q.Expected/2) / int64(k.Reserve); lane < ahead/int64(q.Slots) {
+			own = lane * int64(q.Slots)
+		}
+		if o.workers(p) < q.Slots && !o.workerFree(p, c.Cost) {
+			own = min(ahead, max(own, o.inFlight(now, p)))
+		}
+	}
+	return now+min(ahead-taken, own)/int64(o.workers(p)) <= c.Deadline-q.Margin-c.Expected
 }
 
 // doomed says that c would end too late, behind those who start in the same
