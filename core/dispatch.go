@@ -175,10 +175,10 @@ func (t *turn) next(now int64, mark bool) (uint32, bool) {
 		t.passed++
 		if t.headless {
 			t.headless = false
-			if x.blocked < 0 && mark {
+			if x.blocked == Never && mark {
 				x.blocked = now
 			}
-			t.holding = x.blocked >= 0 && now-x.blocked > x.expected
+			t.holding = x.blocked != Never && now-x.blocked > x.expected
 		}
 	}
 	return 0, false

@@ -81,7 +81,7 @@ func (m *Machine) rehearse(now int64, p *pool, c *class, cost int, victim uint32
 	}
 	i := m.alloc()
 	k := p.classes[c.local]
-	m.calls[i] = call{seq: m.seq, cost: int32(cost), class: k, blocked: -1}
+	m.calls[i] = call{seq: m.seq, cost: int32(cost), class: k, blocked: Never}
 	m.link(p, c, i)
 	defer func() {
 		m.detach(p, c, i)

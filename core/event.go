@@ -27,7 +27,8 @@ type Request struct {
 	// Key groups calls by tenant or user.
 	Key uint64 `json:"key,omitempty"`
 	// Deadline is the instant after which the answer is worthless; 0 means the
-	// class's own, counted from now, and Never means none.
+	// class's own, counted from now, and Never means none. (Who begins the line
+	// below 0 cannot name the instant 0 here.)
 	Deadline int64 `json:"deadline,omitempty"`
 	// Expected is how long the call is expected to run, in nanoseconds; 0
 	// means the pool's Expected.

@@ -22,7 +22,7 @@ func FuzzMachine(f *testing.F) {
 		}
 		source := &bytesSource{b: choices}
 		h := &history{r: rand.New(source)}
-		h.cfg = h.config()
+		h.begin()
 		m, err := New(h.cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -17,8 +17,14 @@ type history struct {
 
 func newHistory(seed uint64) *history {
 	h := &history{r: rand.New(rand.NewPCG(seed, 17))}
-	h.cfg = h.config()
+	h.begin()
 	return h
+}
+
+// begin chooses where the line of time begins, and a configuration.
+func (h *history) begin() {
+	h.now = int64(h.pick(0, 0, -700))
+	h.cfg = h.config()
 }
 
 func (h *history) pick(n ...int) int     { return n[h.r.IntN(len(n))] }

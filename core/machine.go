@@ -48,7 +48,7 @@ type call struct {
 	work       int64 // expected × cost, at most MaxExpected
 	started    int64 // when it was dispatched
 	begun      int64 // when a worker is thought to have taken it; valid if serving
-	blocked    int64 // when it was first found at the head without enough units; -1 if never
+	blocked    int64 // when it was first found at the head without enough units, or Never
 	prev, next uint32
 	heap       int32 // place in its pool's heap, from 1; 0: not there
 	class      int32
@@ -159,7 +159,7 @@ func (m *Machine) Arrive(now int64, r Request, out []Effect) (ID, []Effect) {
 	i := m.alloc()
 	x := &m.calls[i] // field by field: a place is reused, and a whole literal is copied twice
 	x.seq, x.key = m.seq, r.Key
-	x.arrived, x.deadline, x.expected, x.work, x.blocked = now, r.Deadline, r.Expected, workOf(r.Expected, r.Cost), -1
+	x.arrived, x.deadline, x.expected, x.work, x.blocked = now, r.Deadline, r.Expected, workOf(r.Expected, r.Cost), Never
 	x.class, x.cost, x.attempt = int32(k), int32(r.Cost), int32(r.Attempt)
 	x.heap, x.serving = 0, false
 	m.enqueue(i)
@@ -187,7 +187,7 @@ func deadline(now, own, class int64) int64 {
 	switch {
 	case own != 0:
 		return max(own, now-1)
-	case class == 0 || class > Never-now:
+	case class == 0 || now > Never-class:
 		return Never
 	}
 	return now + class

@@ -47,7 +47,7 @@ type CallState struct {
 	Arrived  int64  `json:"arrived"`
 	Deadline int64  `json:"deadline"`
 	Expected int64  `json:"expected"`
-	Blocked  int64  `json:"blocked"`
+	Blocked  int64  `json:"blocked"` // Never if it has not stood at the head
 	Started  int64  `json:"started,omitempty"`
 	Begun    int64  `json:"begun,omitempty"`
 	Serving  bool   `json:"serving,omitempty"`
