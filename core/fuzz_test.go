@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 )
 
@@ -91,13 +92,34 @@ func FuzzRestore(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, out := m.Arrive(0, Request{}, nil)
-		out = m.Dispatch(0, out)
-		m.Tick(1, out)
-		if err := m.Check(); err != nil {
-			t.Fatal(err)
+		if a, b := reborn(t, m).Snapshot(), m.Snapshot(); !reflect.DeepEqual(a, b) {
+			t.Fatalf("%+v\n%+v", a, b)
 		}
+		liveOn(t, m)
 	})
+}
+
+// liveOn goes on with a machine of unknown origin, and holds it to its invariants.
+func liveOn(t *testing.T, m *Machine) {
+	t.Helper()
+	s := m.Snapshot()
+	events := []Event{{Op: OpTick}, {Op: OpDispatch}, {Op: OpArrive}, {Op: OpArrive, Request: Request{Cost: 2, Deadline: 50}}, {Op: OpDispatch}, {Op: OpConfigure, Config: &s.Config}}
+	for _, x := range s.Running[:min(8, len(s.Running))] {
+		events = append(events, Event{Op: OpRelease, Seq: x.Seq, Outcome: OK}, Event{Op: OpDispatch})
+	}
+	for _, x := range s.Waiting[:min(8, len(s.Waiting))] {
+		events = append(events, Event{Op: OpCancel, Seq: x.Seq}, Event{Op: OpDispatch})
+	}
+	events = append(events, Event{Op: OpFlush, Reason: Draining}, Event{Op: OpDispatch})
+	for i, e := range events {
+		e.Now = int64(i)
+		if _, err := m.Step(e, nil); err != nil {
+			t.Fatalf("%+v: %v", e, err)
+		}
+		if err := m.Check(); err != nil {
+			t.Fatalf("%+v: %v", e, err)
+		}
+	}
 }
 
 func TestRestoreRefusesWhatCannotBe(t *testing.T) {
@@ -117,6 +139,47 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 		"twice the same":            func(s *State) { s.Waiting = append(s.Waiting, s.Waiting[0]) },
 		"arrivals that are nowhere": func(s *State) { s.Classes[0].Arrived++ },
 		"more out than slots":       func(s *State) { s.Running[0].Cost = 5 },
+		"waiting and running":       func(s *State) { s.Waiting[0].Seq = s.Running[0].Seq },
+		"running twice": func(s *State) {
+			s.Running = append(s.Running, s.Running[0])
+			s.Pools[0].MaxUnits = 2
+			s.Classes[0].Arrived++
+		},
+		"waiting for what it can never have": func(s *State) { s.Waiting[0].Cost = 2 },
+		"an attempt beyond":                  func(s *State) { s.Waiting[0].Attempt = 1 << 40 },
+		"due before it arrived":              func(s *State) { s.Waiting[0].Deadline = s.Waiting[0].Arrived - 2 },
+		"less than no attempt":               func(s *State) { s.Waiting[0].Attempt = -1 << 40 },
+		"more beyond the bound": func(s *State) {
+			s.Waiting = append(s.Waiting, s.Waiting[0])
+			s.Waiting[1].Seq = 3
+			s.Seq = 3
+			s.Classes[0].Arrived++
+		},
+		"too many pools counted": func(s *State) { s.Pools = append(s.Pools, PoolCount{}) },
+		"without a reason":       func(s *State) { s.Classes[0].Arrived++; s.Classes[0].Outcomes[Refused]++ },
+		"refused for no reason": func(s *State) {
+			s.Classes[0].Arrived++
+			s.Classes[0].Outcomes[Refused]++
+			s.Classes[0].Refused[NoReason]++
+		},
+		"ran without a start": func(s *State) { s.Classes[0].Started-- },
+		"a worker out of turn": func(s *State) {
+			s.Running = append(s.Running, s.Running[0])
+			s.Running[0].Serving = false
+			s.Running[1].Seq = 3
+			s.Seq = 3
+			s.Classes[0].Arrived++
+			s.Classes[0].Started++
+			s.Pools[0].MaxUnits = 2
+			s.Pools[0].MaxCalls = 3
+		},
+		"settled with a free unit": func(s *State) {
+			s.Running = nil
+			s.Classes[0].Arrived--
+			s.Classes[0].Started--
+			s.Pools[0].Settled = true
+			s.Pools[0].Dirty = false
+		},
 	} {
 		s := m.Snapshot()
 		spoil(&s)

@@ -104,13 +104,17 @@ func Restore(s State) (*Machine, error) {
 		c := &m.classes[k]
 		c.arrived, c.started, c.outcomes, c.refused = n.Arrived, n.Started, n.Outcomes, n.Refused
 	}
-	for _, x := range s.Waiting {
-		if err := m.restoreCall(x, waiting); err != nil {
-			return nil, err
+	seen := make(map[uint64]bool, len(s.Waiting)+len(s.Running))
+	for i, x := range slices.Concat(s.Waiting, s.Running) {
+		st := waiting
+		if i >= len(s.Waiting) {
+			st = running
 		}
-	}
-	for _, x := range s.Running {
-		if err := m.restoreCall(x, running); err != nil {
+		if seen[x.Seq] {
+			return nil, fmt.Errorf("core: call #%d is in the state twice", x.Seq)
+		}
+		seen[x.Seq] = true
+		if err := m.restoreCall(x, st); err != nil {
 			return nil, err
 		}
 	}
@@ -129,6 +133,15 @@ func Restore(s State) (*Machine, error) {
 func (m *Machine) restoreCall(s CallState, st state) error {
 	if s.Class < 0 || s.Class >= len(m.classes) || s.Cost < 1 || s.Cost > MaxSlots || s.Expected < 0 || s.Expected > MaxExpected || s.Seq == 0 || s.Seq > m.seq {
 		return fmt.Errorf("core: call #%d in the state cannot be: class %d, cost %d, expected %d ns", s.Seq, s.Class, s.Cost, s.Expected)
+	}
+	if int(int32(s.Attempt)) != s.Attempt {
+		return fmt.Errorf("core: call #%d in the state is attempt %d; 32 bits are allowed", s.Seq, s.Attempt)
+	}
+	if s.Deadline < s.Arrived && s.Deadline+1 < s.Arrived {
+		return fmt.Errorf("core: call #%d in the state arrived at %d ns and was due at %d ns; at most 1 ns before is allowed", s.Seq, s.Arrived, s.Deadline)
+	}
+	if c := &m.classes[s.Class]; st == waiting && s.Cost > c.ceiling {
+		return fmt.Errorf("core: call #%d in the state waits for %d units; class %q can have %d", s.Seq, s.Cost, c.Name, c.ceiling)
 	}
 	i := m.alloc()
 	m.calls[i] = call{
