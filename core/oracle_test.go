@@ -646,8 +646,13 @@ func reborn(t *testing.T, m *Machine) *Machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := again.Snapshot(), m.Snapshot(); !reflect.DeepEqual(a, b) {
-		t.Fatalf("restored to another state:\n%+v\n%+v", a, b)
-	}
+	same(t, m.Snapshot(), again.Snapshot())
 	return again
+}
+
+func same(t *testing.T, want, got State) {
+	t.Helper()
+	if !reflect.DeepEqual(want, got) {
+		t.Fatalf("another state:\n%+v\n%+v", want, got)
+	}
 }
