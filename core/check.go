@@ -75,6 +75,9 @@ func (m *Machine) checkPool(p *pool) error {
 		if p.settled && c.Waiting != Unbounded && n > c.Waiting {
 			return fmt.Errorf("4: class %q: %d wait after a dispatch, bound %d", c.Name, n, c.Waiting)
 		}
+		if i := p.firstOf(c); n > 0 && p.settled && !p.dirty && int(m.calls[i].cost) <= min(c.unfilled(), p.Slots-p.units-p.unfilled+c.unfilled()) {
+			return fmt.Errorf("4: #%d waits after a dispatch, with units of its class's reserve free", m.calls[i].seq)
+		}
 		sum.waits += n
 		sum.unfilled += c.unfilled()
 	}

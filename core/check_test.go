@@ -46,6 +46,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		{"4:", func(m *Machine, p *pool, a, b *class) { p.Waiting, p.maxCalls = 2, 7 }},
 		{"4:", func(m *Machine, p *pool, a, b *class) { a.Waiting = 1 }},
 		{"4:", func(m *Machine, p *pool, a, b *class) { p.Slots, p.reserves = 5, false }},
+		{"4:", func(m *Machine, p *pool, a, b *class) { p.Slots, a.Reserve, p.unfilled = 5, 2, 1 }},
 		{"5:", func(m *Machine, p *pool, a, b *class) { a.started-- }},
 		{"5:", func(m *Machine, p *pool, a, b *class) { b.started += 2 }},
 		{"6:", func(m *Machine, p *pool, a, b *class) { m.calls[a.waiting.tail].seq = 1 }},

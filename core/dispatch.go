@@ -2,8 +2,9 @@ package core
 
 import "math/bits"
 
-// passScan bounds how many waiting calls that do not fit a dispatch looks at
-// before it stops searching for smaller ones behind them.
+// passScan bounds how many waiting calls of a class that do not fit a dispatch
+// looks at before it stops searching for smaller ones of that class behind them.
+// Other classes are searched on: one class's queue never hides another's reserve.
 const passScan = 64
 
 // Dispatch hands the free units of every pool to those who wait, in the pool's
@@ -137,8 +138,8 @@ type turn struct {
 	units    int
 	unfilled int
 	used     [MaxClasses]int
-	passed   int
-	headless bool // no head found yet
+	passed   [MaxClasses]uint8 // up to passScan
+	headless bool              // no head found yet
 	holding  bool
 }
 
@@ -147,18 +148,23 @@ func (t *turn) begin(m *Machine, p *pool) {
 	for l, k := range p.classes {
 		c := &m.classes[k]
 		t.used[l] = c.units
-		t.at[l] = c.waiting.head
-		if p.Order == OrderLIFO {
-			t.at[l] = c.waiting.tail
-		}
+		t.at[l] = p.firstOf(c)
 	}
+}
+
+// firstOf is the waiting call of the class whose turn comes first, or 0.
+func (p *pool) firstOf(c *class) uint32 {
+	if p.Order == OrderLIFO {
+		return c.waiting.tail
+	}
+	return c.waiting.head
 }
 
 // next is the next call that can start; take accounts for it if it does.
 // Unless next marks, the machine is not touched: a rehearsal must not make
 // anybody the head.
 func (t *turn) next(now int64, mark bool) (uint32, bool) {
-	for t.passed < passScan && t.units < t.p.Slots {
+	for t.units < t.p.Slots {
 		l, ok := t.candidate()
 		if !ok {
 			break
@@ -172,13 +178,18 @@ func (t *turn) next(now int64, mark bool) (uint32, bool) {
 		if int(x.cost) <= free && (!t.holding || int(x.cost) <= own) {
 			return i, true
 		}
-		t.passed++
 		if t.headless {
 			t.headless = false
 			if x.blocked == Never && mark {
 				x.blocked = now
 			}
 			t.holding = x.blocked != Never && now-x.blocked > x.expected
+		}
+		// What a class may still take only falls during a dispatch. When not even
+		// one unit is left for it, all of its calls are passed over at once.
+		t.passed[l]++
+		if free < 1 || t.holding && own < 1 || t.passed[l] == passScan {
+			t.at[l] = 0
 		}
 	}
 	return 0, false

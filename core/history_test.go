@@ -71,20 +71,7 @@ func (h *history) next() Event {
 	e := Event{Now: h.now}
 	switch n := h.r.IntN(100); {
 	case n < 45:
-		e.Op = OpArrive
-		e.Request = Request{
-			Class: h.r.IntN(len(h.cfg.Classes)+2) - 1, Cost: h.pick(0, 1, 1, 1), Attempt: h.r.IntN(3),
-			Expected: int64(h.pick(0, 0, 1, 7, 30)), Key: h.r.Uint64N(3),
-		}
-		if h.chance(1, 4) {
-			e.Request.Cost = h.pick(-1, 2, 3, 5, 20)
-		}
-		if h.chance(1, 4) {
-			e.Request.Deadline = h.now + int64(h.pick(-5, 5, 15, 60, 500))
-			if h.chance(1, 4) {
-				e.Request.Deadline = Never
-			}
-		}
+		return h.arrival()
 	case n < 65:
 		e.Op, e.Outcome = OpRelease, Outcome(h.r.IntN(NumOutcomes))
 		e.Seq = h.someone()
@@ -104,6 +91,35 @@ func (h *history) next() Event {
 		e.Config = &cfg
 	}
 	return e
+}
+
+func (h *history) arrival() Event {
+	e := Event{Op: OpArrive, Now: h.now}
+	e.Request = Request{
+		Class: h.r.IntN(len(h.cfg.Classes)+2) - 1, Cost: h.pick(0, 1, 1, 1), Attempt: h.r.IntN(3),
+		Expected: int64(h.pick(0, 0, 1, 7, 30)), Key: h.r.Uint64N(3),
+	}
+	if h.chance(1, 4) {
+		e.Request.Cost = h.pick(-1, 2, 3, 5, 20)
+	}
+	if h.chance(1, 4) {
+		e.Request.Deadline = h.now + int64(h.pick(-5, 5, 15, 60, 500))
+		if h.chance(1, 4) {
+			e.Request.Deadline = Never
+		}
+	}
+	return e
+}
+
+// crowd makes room for many, and dear calls likely.
+func (h *history) crowd() {
+	for i := range h.cfg.Pools {
+		p := &h.cfg.Pools[i]
+		p.Slots, p.Waiting, p.Workers, p.RefuseHopeless = max(p.Slots, 3), Unbounded, 0, false
+	}
+	for i := range h.cfg.Classes {
+		h.cfg.Classes[i].Waiting = Unbounded
+	}
 }
 
 // someone is mostly a call that is in the system.

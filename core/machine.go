@@ -16,7 +16,9 @@ import "math/bits"
 //     reserve free; after a shrink, they do not grow until that is true again.
 //  4. After a Dispatch at most Waiting calls wait in a pool, and at most the
 //     class's own bound in a class, and nothing waits that could start, except
-//     behind a call that collects units for itself.
+//     behind a call that collects units for itself, or behind passScan calls of
+//     its own class that need more than is free. Neither keeps the first of a
+//     class off its own reserve.
 //  5. A waiting call has not run, a running call will not be refused: the
 //     outcomes of the started are those of Release, the refused never started.
 //  6. The waiting of a class stand in the order of their arrival.

@@ -311,10 +311,13 @@ func (o *oracle) starts(now int64, p int, waits []*oracleCall, mark bool) (out [
 		}
 		return cmp.Compare(a.seq, b.seq)
 	})
-	passed, holding := 0, false
+	passed, headless, holding := make([]int, len(used)), true, false
 	for _, c := range waits {
-		if units >= q.Slots || passed >= passScan {
+		if units >= q.Slots {
 			break
+		}
+		if passed[c.Class] == passScan {
+			continue
 		}
 		own := max(0, o.cfg.Classes[c.Class].Reserve-used[c.Class])
 		others := 0
@@ -333,7 +336,9 @@ func (o *oracle) starts(now int64, p int, waits []*oracleCall, mark bool) (out [
 			out = append(out, c)
 			continue
 		}
-		if passed++; passed == 1 {
+		passed[c.Class]++
+		if headless {
+			headless = false
 			if mark && !c.head {
 				c.head, c.headSave = true, now
 			}
@@ -568,21 +573,44 @@ func TestOracle(t *testing.T) {
 		histories = 500
 	}
 	for seed := range histories {
-		if !agree(t, seed) {
+		if !agree(t, seed, 0) {
 			return
 		}
 	}
 }
 
-func agree(t *testing.T, seed uint64) bool {
+// The same with hundreds of calls waiting, many of them dear: more of a class
+// than a dispatch looks at.
+func TestOracleInACrowd(t *testing.T) {
+	histories := uint64(150)
+	if testing.Short() {
+		histories = 30
+	}
+	for seed := range histories {
+		if !agree(t, seed, 300) {
+			return
+		}
+	}
+}
+
+func agree(t *testing.T, seed uint64, crowd int) bool {
 	h := newHistory(seed)
+	if crowd > 0 {
+		h.crowd()
+	}
 	m, err := New(h.cfg)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
 	o := newOracle(h.cfg)
-	for n := range 150 {
-		e := h.next()
+	for n := range crowd + 150 {
+		var e Event
+		if n < crowd {
+			e = h.arrival()
+			e.Request.Cost, e.Request.Deadline = h.pick(1, 2, 3), Never
+		} else {
+			e = h.next()
+		}
 		fullOfLess(t, m, o, e, seed, n)
 		got, err := m.Step(e, nil)
 		if err != nil {
