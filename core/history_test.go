@@ -115,7 +115,7 @@ func (h *history) arrival() Event {
 func (h *history) crowd() {
 	for i := range h.cfg.Pools {
 		p := &h.cfg.Pools[i]
-		p.Slots, p.Waiting, p.Workers, p.RefuseHopeless = max(p.Slots, 3), Unbounded, 0, false
+		p.Slots, p.Waiting, p.Workers, p.RefuseHopeless = max(p.Slots, 4+i), Unbounded, 0, false
 	}
 	for i := range h.cfg.Classes {
 		h.cfg.Classes[i].Waiting = Unbounded

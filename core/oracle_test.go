@@ -606,8 +606,11 @@ func agree(t *testing.T, seed uint64, crowd int) bool {
 	for n := range crowd + 150 {
 		var e Event
 		if n < crowd {
-			e = h.arrival()
-			e.Request.Cost, e.Request.Deadline = h.pick(1, 2, 3), Never
+			e = h.arrival() // a hundred of one class, the last ones cheap
+			e.Request.Class, e.Request.Cost, e.Request.Deadline = n/100%len(h.cfg.Classes), 3, Never
+			if n%100 > 80 {
+				e.Request.Cost = 1
+			}
 		} else {
 			e = h.next()
 		}
