@@ -152,6 +152,36 @@ func BenchmarkPredict(b *testing.B) {
 	}
 }
 
+// BenchmarkReserve turns over a class on its own reserve, behind many of another
+// class: a class that can have nothing is passed over at once.
+func BenchmarkReserve(b *testing.B) {
+	for _, n := range []int{10, 1000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			m, err := New(Config{
+				Pools:   []Pool{{Name: "p", Slots: 8, Waiting: Unbounded}},
+				Classes: []Class{{Name: "heavy", Reserve: 6, Waiting: Unbounded}, {Name: "control", Reserve: 2, Waiting: 4}},
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			var out []Effect
+			for range n + 6 {
+				_, out = m.Arrive(0, Request{}, out[:0])
+			}
+			out = m.Dispatch(0, out[:0])
+			b.ReportAllocs()
+			for b.Loop() {
+				var id ID
+				id, out = m.Arrive(1, Request{Class: 1}, out[:0])
+				if out = m.Dispatch(1, out[:0]); len(out) != 1 || out[0].ID != id {
+					b.Fatalf("%v did not start: %v", id, out)
+				}
+				out = m.Release(1, id, OK, out[:0])
+			}
+		})
+	}
+}
+
 func TestNothingIsAllocatedInSteadyState(t *testing.T) {
 	for _, p := range []Pool{
 		{Order: OrderFIFO}, {Order: OrderPriority, Door: DoorPriority, ExpireWaiting: true, RefuseHopeless: true, Expected: 1}, {Order: OrderLIFO},
