@@ -628,6 +628,13 @@ func agree(t *testing.T, seed uint64, crowd int) bool {
 			t.Errorf("seed %d, event %d: %+v\n got %+v\nwant %+v\npools %+v\nclasses %+v", seed, n, e, got, want, o.cfg.Pools, o.cfg.Classes)
 			return false
 		}
+		for p, l := range o.limits { // how far a shrink has come down
+			q := &m.pools[p]
+			if max(q.Slots, q.maxUnits) != l.units || q.Waiting != Unbounded && max(q.Slots+q.Waiting, q.maxCalls) != l.calls {
+				t.Errorf("seed %d, event %d: %+v\n pool %d may have %d units and %d calls, want %+v", seed, n, e, p, q.maxUnits, q.maxCalls, l)
+				return false
+			}
+		}
 		if n%20 == 19 {
 			m = reborn(t, m)
 		}
