@@ -168,6 +168,7 @@ func (g *Gate) Drain(ctx context.Context) error {
 			left += gr.outstanding()
 		}
 		if left == 0 {
+			g.stir() // another Drain may wait for the same news
 			return nil
 		}
 		select {

@@ -299,6 +299,112 @@ func TestAGroupsDefaultIsNeverAPromotion(t *testing.T) {
 	}
 }
 
+// A client that leaves in the instant in which its pool stops enforcing must
+// not leave its call behind.
+func TestLeavingWhileThePoolStopsEnforcing(t *testing.T) {
+	for range 40 { // the waiter finds both news, and takes either first
+		synctest.Test(t, func(t *testing.T) {
+			g := start(t, one())
+			k := acquire(t, g, "critical")
+			ctx, leave := context.WithCancel(t.Context())
+			gone := await(ctx, g, Request{})
+			leave()
+			if err := g.SetMode("app", Off); err != nil {
+				t.Fatal(err)
+			}
+			<-gone
+			k.Release(OK)
+			if p := g.Status().Pools[0]; g.Outstanding() != 0 || p.Used+p.Waiting != 0 {
+				t.Fatalf("everybody has gone, and %d are outstanding, %d units out, %d waiting", g.Outstanding(), p.Used, p.Waiting)
+			}
+		})
+	}
+}
+
+// A call that looked its class up before a reload arrives in the machine after
+// it, and gets a default class that is new.
+func TestArrivalBetweenTheHalvesOfAReload(t *testing.T) {
+	cfg := Config{Pools: []Pool{{Name: "p", Slots: 9}}, Classes: []Class{{Name: "a", Pool: "p"}}, Default: "a"}
+	g := start(t, cfg)
+	old := g.table.Load().classes["a"]
+	cfg.Classes, cfg.Default = []Class{{Name: "b", Pool: "p"}}, "b"
+	gr := g.groups[0]
+	gr.reconfigure(gr.merge(cfg.group("p")), &cfg.Pools[0])
+	k, err := gr.acquire(t.Context(), old, &Request{Class: "a"})
+	if err != nil || gr.broken {
+		t.Fatalf("%v, broken %v", err, gr.broken)
+	}
+	k.Release(OK)
+	if n := g.Outstanding(); n != 0 {
+		t.Fatalf("%d outstanding", n)
+	}
+}
+
+func TestTwoDrainsHearTheSameNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := start(t, one())
+		k := acquire(t, g, "critical")
+		drained := make(chan error, 2)
+		for range 2 {
+			go func() { drained <- g.Drain(t.Context()) }()
+		}
+		synctest.Wait()
+		k.Release(OK)
+		for range 2 {
+			if err := <-drained; err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// A recording that stops must not silence the one that has begun after it.
+func TestStopLeavesTheNextRecordingAlone(t *testing.T) {
+	g := start(t, one())
+	var first, second bytes.Buffer
+	a, err := g.Record(&first, record.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.recorder = nil // as in the middle of Stop
+	b, err := g.Record(&second, record.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.recorder = a
+	if err := a.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	g.recorder = b
+	acquire(t, g, "critical").Release(OK)
+	if err := b.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := record.Replay(&second)
+	if err != nil || rep.Difference != nil || rep.Events < 4 {
+		t.Fatalf("%v, %+v", err, rep)
+	}
+}
+
+// Without a deadline nothing bounds the margin but the machine.
+func TestOneVeryLongCallOpensNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := Config{Pools: []Pool{{Name: "jobs", Slots: 1}}, Classes: []Class{{Name: "job", Pool: "jobs"}}, Default: "job"}
+		g := start(t, cfg)
+		for i := range 20 {
+			k := acquire(t, g, "job")
+			time.Sleep(time.Minute)
+			if i == 7 {
+				time.Sleep(3 * time.Hour)
+			}
+			k.Release(OK)
+		}
+		if p := g.Status().Pools[0]; p.Broken || p.Expected != time.Minute {
+			t.Fatalf("broken %v, expected %v", p.Broken, p.Expected)
+		}
+	})
+}
+
 func TestLearning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := start(t, Bounded(1, 10, 200*time.Millisecond))

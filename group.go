@@ -236,7 +236,9 @@ func (gr *group) wait(ctx context.Context, s *seatOf, w *waiter, id core.ID, arr
 		return Ticket{}, f
 	case left:
 		if v.Kind == core.Run {
-			gr.finish(now, id, Cancelled)
+			// By whatever it runs: the machine's leave, or a pool that has
+			// stopped enforcing while the machine still has it waiting.
+			gr.giveBack(now, id, Cancelled)
 		}
 		gr.mu.Unlock()
 		gr.gate.stir()

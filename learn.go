@@ -72,7 +72,7 @@ func (gr *group) learn(now int64) {
 	if near(expected, p.Expected) && near(margin, p.Margin) {
 		return
 	}
-	p.Expected, p.Margin = min(expected, core.MaxExpected), margin
+	p.Expected, p.Margin = min(expected, core.MaxExpected), min(margin, core.MaxExpected)
 	gr.configure(now)
 }
 

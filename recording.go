@@ -190,7 +190,9 @@ func (r *Recording) Stop() error {
 		r.mu.Unlock()
 		for _, l := range logs {
 			l.group.mu.Lock()
-			l.group.log = nil
+			if l.group.log == l { // another recording may have begun
+				l.group.log = nil
+			}
 			l.group.mu.Unlock()
 		}
 		close(r.quit)

@@ -233,6 +233,7 @@ func (gr *group) reconfigure(cfg core.Config, p *Pool) {
 	gr.keepLearnt(&cfg.Pools[0], p)
 	now := gr.tick()
 	gr.cfg, gr.settings = cfg, *p
+	gr.openBooks() // before anybody can arrive in a new class
 	gr.configure(now)
 	if gr.mode == Enforce && p.Mode != Enforce {
 		gr.letAllThrough()
@@ -274,15 +275,20 @@ func (gr *group) enter(t *table, cfg *Config) {
 			continue
 		}
 		at := slices.IndexFunc(gr.cfg.Classes, func(c core.Class) bool { return c.Name == k.Name })
-		for len(gr.classes) < len(gr.cfg.Classes) {
-			gr.classes = append(gr.classes, classBook{})
-		}
+		gr.openBooks()
 		gr.classes[at].class = *k
 		s := &seatOf{group: gr, index: at, class: k}
 		t.classes[k.Name] = s
 		if k.Name == cfg.Default {
 			t.standby = s
 		}
+	}
+}
+
+// openBooks makes sure that each of the machine's classes has a book.
+func (gr *group) openBooks() {
+	for i := len(gr.classes); i < len(gr.cfg.Classes); i++ {
+		gr.classes = append(gr.classes, classBook{class: Class{Name: gr.cfg.Classes[i].Name, Pool: gr.pool}})
 	}
 }
 

@@ -15,8 +15,8 @@ const (
 
 	MaxPools    = 1 << 16        // pools in one machine
 	MaxClasses  = 64             // classes in one pool
-	MaxSlots    = 1 << 20        // units in one pool
-	MaxWaiting  = 1 << 20        // calls waiting in one pool
+	MaxSlots    = 1 << 19        // units in one pool
+	MaxWaiting  = 1 << 19        // calls waiting in one pool
 	MaxExpected = int64(1) << 42 // ns, about 73 minutes: longer calls are planned as this long
 )
 

@@ -92,7 +92,6 @@ const (
 	DoorBlind Door = iota
 	// DoorPriority lets the arrival take the place of the newest waiting call of
 	// the least critical rank below its own, and refuses only when none waits.
-
 	DoorPriority
 )
 
