@@ -49,10 +49,10 @@ type Mode uint8
 const (
 	// Enforce lets calls wait and refuses them.
 	Enforce Mode = iota
-	// Shadow decides and counts, and lets every call through at once. The
-	// counts are an estimate: since nothing is held back, the protected thing
-	// is as loaded as it would be without a gate, and a call that ends while
-	// it would still have been waiting counts as cancelled.
+	// Shadow decides and counts, and lets every call through at once, with no
+	// deadline but its own. Outcomes and times are what really happened;
+	// WouldRefuse is what would have been refused, an estimate: since nothing
+	// is held back, the protected thing is as loaded as without a gate.
 	Shadow
 	// Off lets every call through and decides nothing.
 	Off
@@ -141,7 +141,7 @@ type Class struct {
 
 // Bounded is a configuration of one pool "app" with the classes "critical" and
 // "background" (the default), door and order priority: slots calls run at once,
-// as many more wait as the deadline can bear, and critical work takes the place
+// waiting more wait, and critical work takes the place
 // of background work when there is no other. Expected times and margins are
 // learnt.
 func Bounded(slots, waiting int, deadline time.Duration) Config {

@@ -97,7 +97,7 @@ func (g *Gate) Acquire(ctx context.Context, r Request) (Ticket, error) {
 			s = t.standby
 		}
 		ticket, err := s.group.acquire(ctx, s, &r)
-		if err != errMoved {
+		if err != errRetired {
 			return ticket, err
 		}
 	}
@@ -224,9 +224,10 @@ type Ticket struct {
 	// Waited is how long the call waited for the ticket.
 	Waited time.Duration
 	// Timeout is what was left of the call's deadline when it was given; less
-	// than 0 means that the call has none.
+	// than 0 means that the call has none. A pool in shadow or off does not
+	// impose its class's deadline: there it is what the request brought.
 	Timeout time.Duration
-	// Class is the class that decided, after the default was applied.
+	// Class is the call's class, after the default was applied.
 	Class string
 
 	group *group

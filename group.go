@@ -9,8 +9,9 @@ import (
 	"github.com/plimsoll-go/plimsoll/core"
 )
 
-// errMoved says that a class is now decided elsewhere: ask again.
-var errMoved = errors.New("plimsoll: the pool has left the configuration")
+// errRetired says that the class's pool has left the configuration since the
+// class was looked up: ask again.
+var errRetired = errors.New("plimsoll: the pool has left the configuration")
 
 // group is the live shell of one machine: its lock, its timer, and who waits.
 // Today a group holds one pool.
@@ -46,19 +47,32 @@ type group struct {
 
 // seat is what the shell keeps of a call in the machine.
 type seat struct {
-	w       *waiter // nil: nobody waits for a verdict
-	since   int64   // arrival, then start
-	waited  int64
-	running bool // as the machine sees it
-	shadow  bool // it runs whatever the machine says
+	w        *waiter // nil: nobody waits for a verdict
+	seq      uint64
+	since    int64 // arrival, then start
+	waited   int64
+	deadline int64
+	class    int32
+	running  bool // as the machine sees it
+	shadow   bool // it runs whatever the machine says
+	delayed  bool // it would have waited; its times in the machine are not real
 }
 
 // classBook is what a class has counted beside the machine's counts.
 type classBook struct {
 	class Class
-	would [core.NumReasons]uint64
 	wait  Histogram
 	run   Histogram
+
+	// In shadow and off the machine's counts are not what happened. would is
+	// what it counted as refused and ran all the same; misled is what it
+	// counted as cancelled and was not. passed has arrived, and real has ended,
+	// beside the machine or in spite of it; running are those that have not.
+	would   [core.NumReasons]uint64
+	misled  uint64
+	passed  uint64
+	real    [core.NumOutcomes]uint64
+	running int
 }
 
 // waiter is where a waiting call gets its verdict. The channel holds one: the
@@ -70,10 +84,13 @@ func (gr *group) acquire(ctx context.Context, s *seatOf, r *Request) (Ticket, er
 	now := gr.tick()
 	if gr.retired {
 		gr.mu.Unlock()
-		return Ticket{}, errMoved
+		return Ticket{}, errRetired
 	}
 	if gr.mode == Off || gr.broken {
-		return gr.passBy(now, s) // unlocks
+		t, err := gr.admitUndecided(now, s, r)
+		gr.mu.Unlock()
+		gr.saysDraining(s, err)
+		return t, err
 	}
 	q := core.Request{
 		Class: s.index, Cost: r.Cost, Attempt: r.Attempt, Key: r.Key, Expected: int64(r.Expected),
@@ -82,15 +99,20 @@ func (gr *group) acquire(ctx context.Context, s *seatOf, r *Request) (Ticket, er
 	e := gr.admit(now, q)
 	switch {
 	case gr.broken: // just now
-		return gr.passBy(now, s)
-	case e.Kind == core.Refuse && gr.mode == Shadow:
-		return gr.letThrough(now, s, e)
+		t, err := gr.admitUndecided(now, s, r)
+		gr.mu.Unlock()
+		gr.saysDraining(s, err)
+		return t, err
+	case gr.mode == Shadow && e.Reason != core.Draining:
+		t := gr.admitInShadow(now, s, r, e, q.Deadline)
+		gr.mu.Unlock()
+		return t, nil
 	case e.Kind == core.Refuse:
 		f := gr.refusal(now, s, e)
 		gr.mu.Unlock()
 		gr.ended(s.class.Name, Refused, e.Reason, 0, 0, false)
 		return Ticket{}, f
-	case e.Kind == core.Run || gr.mode == Shadow:
+	case e.Kind == core.Run:
 		gr.mu.Unlock()
 		return gr.ticket(s.class.Name, e.ID, 0, q.Deadline, now), nil
 	}
@@ -138,7 +160,7 @@ func (gr *group) admit(now int64, q core.Request) (e core.Effect) {
 		for int(id.Index) >= len(gr.seats) {
 			gr.seats = append(gr.seats, seat{})
 		}
-		gr.seats[id.Index] = seat{since: now, shadow: gr.mode == Shadow}
+		gr.seats[id.Index] = seat{seq: id.Seq, since: now, deadline: q.Deadline, class: out[len(out)-1].Class, shadow: gr.mode == Shadow}
 	}
 	n := len(out)
 	out = gr.m.Dispatch(now, out)
@@ -174,8 +196,7 @@ func (gr *group) apply(now int64, out []core.Effect, own uint64) (mine core.Effe
 			}
 			s := &gr.seats[e.ID.Index]
 			if s.shadow && e.ID.Seq != own {
-				gr.classes[e.Class].would[e.Reason]++
-				gr.setLoose(e.ID.Seq, s.since, e.Class)
+				gr.wouldRefuse(e, s.since, s.deadline)
 			}
 			s.tell(e)
 			*s = seat{}
@@ -187,8 +208,13 @@ func (gr *group) apply(now int64, out []core.Effect, own uint64) (mine core.Effe
 // runs notes that a call has started, and tells whoever waits for that.
 func (gr *group) runs(now int64, e *core.Effect) {
 	s := &gr.seats[e.ID.Index]
+	s.running = true
+	if s.shadow && e.Ns > 0 {
+		s.delayed = true // it has run since it arrived
+		return
+	}
 	gr.classes[e.Class].wait.add(time.Duration(e.Ns))
-	s.running, s.since, s.waited = true, now, e.Ns
+	s.since, s.waited = now, e.Ns
 	s.tell(e)
 }
 
@@ -283,8 +309,9 @@ func (gr *group) finish(now int64, id core.ID, o Outcome) (e core.Effect) {
 	}
 	e = out[0]
 	if e.Kind == core.End {
+		real := !gr.seats[id.Index].delayed
 		gr.seats[id.Index] = seat{}
-		if (e.Outcome == OK || e.Outcome == Late) && e.Ns > 0 && gr.learner.sample(now, e.Ns) {
+		if real && (e.Outcome == OK || e.Outcome == Late) && e.Ns > 0 && gr.learner.sample(now, e.Ns) {
 			gr.learn(now)
 		}
 	}
@@ -309,40 +336,62 @@ func (gr *group) release(id core.ID, o Outcome) {
 	}
 	gr.mu.Lock()
 	now := gr.tick()
-	class, since, waited, o := gr.giveBack(now, id, o)
+	end := gr.giveBack(now, id, o)
 	name := ""
-	if class >= 0 {
-		name = gr.classes[class].class.Name
+	if end.class >= 0 {
+		name = gr.classes[end.class].class.Name
 	}
 	gr.mu.Unlock()
 	gr.gate.stir()
 	if name != "" {
-		gr.ended(name, o, core.NoReason, time.Duration(waited), time.Duration(now-since), false)
+		gr.ended(name, end.outcome, end.why, time.Duration(end.waited), time.Duration(now-end.since), end.shadow)
 	}
 }
 
-// giveBack ends a call, under the lock: its class, since when it ran, how long
-// it had waited, and how it ended. The class is -1 if there was nothing to end.
-func (gr *group) giveBack(now int64, id core.ID, o Outcome) (class int32, since, waited int64, _ Outcome) {
+// ending is how a call ended. The class is -1 if there was nothing to end.
+type ending struct {
+	class         int32
+	outcome       Outcome
+	why           Reason // for which it would have been refused
+	shadow        bool   // its pool did not enforce
+	since, waited int64
+}
+
+// giveBack ends a call, under the lock.
+func (gr *group) giveBack(now int64, id core.ID, o Outcome) (end ending) {
 	defer gr.rescue()
-	class = -1
+	end = ending{class: -1, outcome: o}
 	s := gr.seat(id)
 	if l, ok := gr.loose[id.Seq]; ok {
 		delete(gr.loose, id.Seq)
-		class, since = l.class, l.since
+		end = ending{l.class, inTime(o, now, l.deadline), l.why, true, l.since, 0}
+		gr.classes[l.class].running--
+		gr.classes[l.class].real[end.outcome]++
 	} else if s == nil || s.w != nil {
 		gr.stale++
-		return -1, 0, 0, o
+		return end
 	} else {
-		class, since, waited = int32(gr.m.ClassOf(id)), s.since, s.waited
+		end.class, end.since, end.waited, end.shadow = s.class, s.since, s.waited, s.shadow
 		if s.running {
-			o = gr.finish(now, id, o).Outcome
+			end.outcome = gr.finish(now, id, o).Outcome
 		} else { // it ran in the shadow of the machine, which still has it waiting
+			end.outcome = inTime(o, now, s.deadline)
+			gr.classes[s.class].misled++
+			gr.classes[s.class].real[end.outcome]++
 			gr.cancel(now, id)
 		}
 	}
-	gr.classes[class].run.add(time.Duration(now - since))
-	return class, since, waited, o
+	gr.classes[end.class].run.add(time.Duration(now - end.since))
+	return end
+}
+
+// inTime turns an OK that came too late into Late, as the machine does for
+// those that run with its leave.
+func inTime(o Outcome, now, deadline int64) Outcome {
+	if o == OK && now > deadline {
+		return Late
+	}
+	return o
 }
 
 // seat is that of a call which the machine has, or nil.

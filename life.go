@@ -55,15 +55,15 @@ func (gr *group) drain() {
 	gr.closeDoor()
 }
 
-func (gr *group) closeDoor() {
+func (gr *group) closeDoor() { gr.setDoor(gr.tick(), true) }
+
+// setDoor closes the machine to arrivals, or opens it again.
+func (gr *group) setDoor(now int64, closed bool) {
 	if gr.broken {
 		return
 	}
-	now := gr.tick()
-	gr.m.Drain(now, true, nil)
-	if gr.log != nil {
-		gr.record(core.Event{Op: core.OpDrain, Now: now, On: true}, nil)
-	}
+	gr.m.Drain(now, closed, nil)
+	gr.record(core.Event{Op: core.OpDrain, Now: now, On: closed}, nil)
 }
 
 // flush refuses whoever waits. In shadow they run already and just stop being
@@ -120,12 +120,15 @@ func (gr *group) rescue() {
 	if v == nil || gr.broken {
 		return
 	}
-	gr.broken = true
+	gr.broken, gr.log = true, nil
 	for i := range gr.seats {
 		s := &gr.seats[i]
-		if s.w != nil {
-			s.tell(&core.Effect{Kind: core.Run})
+		if s.w == nil && !s.running && !s.shadow {
+			continue
 		}
+		s.tell(&core.Effect{Kind: core.Run}) // if it waits
+		gr.classes[s.class].passed++         // the machine's counts are not asked any more
+		gr.setLoose(s.seq, looseCall{s.since, s.deadline, s.class, core.NoReason})
 		*s = seat{}
 	}
 	stack := debug.Stack()

@@ -1,6 +1,8 @@
 package plimsoll
 
 import (
+	"time"
+
 	"github.com/plimsoll-go/plimsoll/core"
 )
 
@@ -9,42 +11,61 @@ import (
 // and its ticket is released like any other.
 
 type looseCall struct {
-	since int64
-	class int32
+	since    int64
+	deadline int64
+	class    int32
+	why      Reason // for which the machine would have refused it
 }
 
 // offSeq marks the sequence numbers of loose calls that never were in a machine.
 const offSeq = uint64(1) << 63
 
-// passBy admits a call to a pool that decides nothing. It unlocks.
-func (gr *group) passBy(now int64, s *seatOf) (Ticket, error) {
-	defer gr.mu.Unlock()
+// admitUndecided admits a call to a pool that decides nothing.
+func (gr *group) admitUndecided(now int64, s *seatOf, r *Request) (Ticket, error) {
 	if gr.draining {
-		return Ticket{}, gr.refusal(now, s, core.Effect{Reason: core.Draining})
+		return Ticket{}, Refusal{Reason: core.Draining, Class: s.class.Name, Pool: gr.pool, RetryAfter: time.Second}
 	}
 	gr.lastOff++
 	id := core.ID{Seq: offSeq | gr.lastOff}
-	gr.setLoose(id.Seq, now, int32(s.index))
-	return gr.ticket(s.class.Name, id, 0, deadlineOf(now, 0, s.class.Deadline), now), nil
+	gr.classes[s.index].passed++
+	gr.classes[s.index].wait.add(0)
+	gr.setLoose(id.Seq, looseCall{now, deadlineOf(now, r.Timeout, s.class.Deadline), int32(s.index), core.NoReason})
+	return gr.ticket(s.class.Name, id, 0, ownDeadline(now, r), now), nil
 }
 
-// letThrough counts what would have been refused, and admits it. It unlocks.
-func (gr *group) letThrough(now int64, s *seatOf, e core.Effect) (Ticket, error) {
-	if e.Reason == core.Draining {
-		f := gr.refusal(now, s, e)
-		gr.mu.Unlock()
-		return Ticket{}, f
+// admitInShadow admits a call whatever the machine says of it.
+func (gr *group) admitInShadow(now int64, s *seatOf, r *Request, e core.Effect, deadline int64) Ticket {
+	if e.Kind == core.Refuse {
+		gr.wouldRefuse(&e, now, deadline)
 	}
-	gr.classes[s.index].would[e.Reason]++
-	gr.setLoose(e.ID.Seq, now, e.Class)
-	gr.mu.Unlock()
-	gr.ended(s.class.Name, Refused, e.Reason, 0, 0, true)
-	return gr.ticket(s.class.Name, core.ID{Seq: e.ID.Seq}, 0, deadlineOf(now, 0, s.class.Deadline), now), nil
+	if e.Kind != core.Run { // it would have waited, and does not
+		gr.classes[e.Class].wait.add(0)
+	}
+	return gr.ticket(s.class.Name, e.ID, 0, ownDeadline(now, r), now)
 }
 
-func (gr *group) setLoose(seq uint64, since int64, class int32) {
+// saysDraining tells the observer of a refusal that no machine knows of.
+func (gr *group) saysDraining(s *seatOf, err error) {
+	if err != nil {
+		gr.ended(s.class.Name, Refused, core.Draining, 0, 0, false)
+	}
+}
+
+// ownDeadline is what a call brought itself. A pool that does not enforce
+// leaves it at that: nothing is cut off at a class's deadline because a gate
+// looks on.
+func ownDeadline(now int64, r *Request) int64 { return deadlineOf(now, r.Timeout, 0) }
+
+// wouldRefuse notes what would have been refused, and runs all the same.
+func (gr *group) wouldRefuse(e *core.Effect, since, deadline int64) {
+	gr.classes[e.Class].would[e.Reason]++
+	gr.setLoose(e.ID.Seq, looseCall{since, deadline, e.Class, e.Reason})
+}
+
+func (gr *group) setLoose(seq uint64, l looseCall) {
 	if gr.loose == nil {
 		gr.loose = make(map[uint64]looseCall)
 	}
-	gr.loose[seq] = looseCall{since, class}
+	gr.loose[seq] = l
+	gr.classes[l.class].running++
 }

@@ -79,6 +79,10 @@ func (g *Gate) Record(w io.Writer, enc record.Encoding) (*Recording, error) {
 func (r *Recording) follow(gr *group) {
 	l := &eventLog{group: gr}
 	gr.mu.Lock()
+	if gr.broken { // it decides nothing that could be recorded
+		gr.mu.Unlock()
+		return
+	}
 	s := gr.m.Snapshot()
 	l.opening, gr.log = &s, l
 	gr.mu.Unlock()
@@ -140,7 +144,7 @@ func (r *Recording) write(l *eventLog) error {
 	full := *l
 	l.opening, l.events, l.counts, l.effects, l.lost = nil, nil, nil, nil, 0
 	var after *core.State
-	if full.lost > 0 {
+	if full.lost > 0 && !l.group.broken {
 		s := l.group.m.Snapshot()
 		after = &s
 	}

@@ -149,7 +149,7 @@ func (g *Gate) adopt(cfg Config) error {
 	plans := make([]plan, len(cfg.Pools))
 	for i := range cfg.Pools {
 		p := &cfg.Pools[i]
-		at := slices.IndexFunc(kept, func(gr *group) bool { return gr.pool == p.Name && !gr.retired })
+		at := slices.IndexFunc(kept, func(gr *group) bool { return gr.pool == p.Name })
 		if at < 0 {
 			gr, err := g.newGroup(cfg.group(p.Name), p)
 			if err != nil {
@@ -235,6 +235,12 @@ func (gr *group) reconfigure(cfg core.Config, p *Pool) {
 	gr.cfg, gr.settings = cfg, *p
 	gr.openBooks() // before anybody can arrive in a new class
 	gr.configure(now)
+	if gr.retired { // it is back before its last call has ended
+		gr.retired = false
+		if !gr.draining {
+			gr.setDoor(now, false)
+		}
+	}
 	if gr.mode == Enforce && p.Mode != Enforce {
 		gr.letAllThrough()
 	}
@@ -259,8 +265,9 @@ func (gr *group) keepLearnt(c *core.Pool, p *Pool) {
 func (gr *group) letAllThrough() {
 	for i := range gr.seats {
 		if s := &gr.seats[i]; s.w != nil {
-			s.shadow = true
-			s.tell(&core.Effect{Kind: core.Run, Ns: gr.now - s.since})
+			s.shadow, s.waited, s.since = true, gr.now-s.since, gr.now
+			gr.classes[s.class].wait.add(time.Duration(s.waited))
+			s.tell(&core.Effect{Kind: core.Run, Ns: s.waited})
 		}
 	}
 }

@@ -17,10 +17,12 @@ type Observer interface {
 type CallEnded struct {
 	Pool, Class string
 	Outcome     Outcome
-	Reason      Reason // when Outcome is Refused
+	Reason      Reason // when Outcome is Refused; see also Shadow
 	Waited      time.Duration
 	Ran         time.Duration
-	// Shadow is true when the decision was not enforced: a refused call ran all the same.
+	// Shadow is true when the call's pool did not enforce. The outcome is what
+	// really happened, and Reason, if there is one, is what the call would have
+	// been refused for.
 	Shadow bool
 }
 
@@ -97,16 +99,25 @@ func (g *Gate) Status() Status {
 	g.mu.Unlock()
 	s := Status{Uptime: time.Since(g.epoch), Draining: g.draining.Load(), Pools: make([]PoolStatus, 0, len(groups))}
 	for _, gr := range groups {
-		s.Pools = append(s.Pools, gr.status())
+		if p, ok := gr.status(); ok {
+			s.Pools = append(s.Pools, p)
+		}
 	}
 	return s
 }
 
-func (gr *group) status() PoolStatus {
+// status is what the group looks like; false if its pool has gone for good.
+func (gr *group) status() (PoolStatus, bool) {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
 	now := gr.tick()
+	if gr.broken {
+		return gr.brokenStatus(), true
+	}
 	v := gr.m.PoolView(0)
+	if gr.retired && v.Running+v.Waiting+len(gr.loose) == 0 {
+		return PoolStatus{}, false
+	}
 	s := PoolStatus{
 		Name: gr.pool, Mode: gr.mode, Order: v.Order, Door: v.Door,
 		Slots: v.Slots, Workers: v.Workers, Used: v.Units, Running: v.Running + len(gr.loose),
@@ -123,11 +134,39 @@ func (gr *group) status() PoolStatus {
 			s.Classes = append(s.Classes, c)
 		}
 	}
+	return s, true
+}
+
+// brokenStatus is what can be said without asking the machine.
+func (gr *group) brokenStatus() PoolStatus {
+	s := PoolStatus{
+		Name: gr.pool, Mode: gr.mode, Order: gr.settings.Order, Door: gr.settings.Door,
+		Slots: gr.settings.Slots, Workers: gr.settings.Workers, WaitingLimit: gr.settings.Waiting,
+		Running: len(gr.loose), Broken: true, Stale: gr.stale,
+	}
+	for i := range gr.classes {
+		b := &gr.classes[i]
+		s.Classes = append(s.Classes, ClassStatus{
+			Name: b.class.Name, Rank: b.class.Rank, Deadline: b.class.Deadline, Objective: b.class.Objective,
+			Reserve: b.class.Reserve, Running: b.running, WaitingLimit: Unbounded,
+			Arrived: b.passed, Outcomes: b.real, WouldRefuse: b.would, Wait: b.wait, Run: b.run,
+		})
+	}
 	return s
 }
 
 func (gr *group) classStatus(now int64, i int) ClassStatus {
 	v, b := gr.m.ClassView(i), &gr.classes[i]
+	v.Arrived += b.passed
+	v.Running += b.running
+	v.Outcomes[Cancelled] -= b.misled
+	for why, n := range b.would { // the machine refused them, and they ran
+		v.Refused[why] -= n
+		v.Outcomes[Refused] -= n
+	}
+	for o, n := range b.real {
+		v.Outcomes[o] += n
+	}
 	return ClassStatus{
 		Name: v.Name, Rank: v.Rank, Deadline: b.class.Deadline, Objective: b.class.Objective,
 		Reserve: v.Reserve, Running: v.Running, Used: v.Units, Waiting: v.Waits, WaitingLimit: v.Class.Waiting,
