@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-go/plimsoll"
+	"github.com/plimsoll-go/plimsoll/core"
 	"github.com/plimsoll-go/plimsoll/httpgate"
 )
 
@@ -127,6 +128,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // onDone is told by the middleware that a request has been dealt with: refused,
 // given up, answered, or broken off.
 func (s *Server) onDone(r *http.Request, c *httpgate.Call) {
+	if c.Reason == core.Streams {
+		s.stats.StreamsRefused.Add(1) // an upgrade; event streams are refused by the exchange
+	}
 	x := exchangeOf(r.Context())
 	if x == nil {
 		return

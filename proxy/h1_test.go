@@ -139,7 +139,13 @@ func TestShortWayBadAnswers(t *testing.T) {
 		"/early":   strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 40),
 		"/good":    "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood",
 	})
-	for _, path := range []string{"/garbage", "/nothing", "/header", "/switch", "/early"} {
+	bad := []string{"/garbage", "/nothing", "/header", "/switch", "/early"}
+	defer func() {
+		if n := b.server.Counts().UpstreamErrors; n != uint64(len(bad)) {
+			t.Errorf("%d upstream errors counted of %d", n, len(bad))
+		}
+	}()
+	for _, path := range bad {
 		if res, _ := b.do("GET", path, nil); res.StatusCode != http.StatusBadGateway {
 			t.Errorf("%s: %d", path, res.StatusCode)
 		}

@@ -101,10 +101,13 @@ func (x *exchange) failure(err error) plimsoll.Outcome {
 	switch {
 	case x.client.Err() != nil || x.body.failed():
 		return plimsoll.Cancelled
-	case x.safe || errors.As(err, new(*dialError)):
+	case errors.As(err, new(*dialError)): // nothing was sent
 		return plimsoll.Failed
 	}
 	x.server.stats.UpstreamErrors.Add(1)
+	if x.safe { // whatever became of it has changed nothing
+		return plimsoll.Failed
+	}
 	return plimsoll.Unknown
 }
 

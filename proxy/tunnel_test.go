@@ -87,6 +87,9 @@ func TestWebSocketHasItsOwnAccounting(t *testing.T) {
 	if b.calls.Load() != calls {
 		t.Error("a refused socket reached the upstream")
 	}
+	if n := b.server.Counts().StreamsRefused; n != 1 {
+		t.Errorf("%d streams counted as refused", n)
+	}
 	first.CloseNow() // without a word
 	until(t, time.Second, "a killed socket's place is free", func() bool { return b.server.Counts().Streams == 1 })
 	line := b.line("/one")
