@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-go/plimsoll/internal/spelling"
 )
 
 // field is one key of a section, with all that the reference says of it.
@@ -96,7 +98,7 @@ func (v section) unknown(r *reader, path string, e entry) {
 	if hint == "" {
 		hint = r.elsewhere(e.key.text)
 	} else {
-		r.wrong[join(path, nearest(e.key.text, keys))] = true // it is not missing, but misspelt
+		r.wrong[join(path, spelling.Nearest(e.key.text, keys))] = true // it is not missing, but misspelt
 	}
 	r.fail(join(path, clip(e.key.text)), e.key, "is not a known %s; %s are allowed%s", noun, strings.Join(keys, ", "), hint)
 }
@@ -263,52 +265,4 @@ func orEmpty(s string) string {
 }
 
 // meant proposes the word that s is a slip of the keyboard away from.
-func meant(s string, words []string) string {
-	if w := nearest(s, words); w != "" {
-		return fmt.Sprintf("; is %s meant?", w)
-	}
-	return ""
-}
-
-// nearest is the word that s is a slip of the keyboard away from, or "".
-func nearest(s string, words []string) string {
-	best, least := "", 1+min(2, len(s)/3)
-	for _, w := range words {
-		if d := distance(s, w); d < least {
-			best, least = w, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to insert, delete, replace or swap with their
-// neighbour, disregarding case and the kind of dash.
-func distance(a, b string) int {
-	same := strings.NewReplacer("-", "_")
-	x, y := same.Replace(strings.ToLower(a)), same.Replace(strings.ToLower(b))
-	if len(x) > 64 {
-		return len(x)
-	}
-	rows := make([][]int, len(x)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(y)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				d = min(d, rows[i-2][j-2]+1)
-			}
-			rows[i][j] = d
-		}
-	}
-	return rows[len(x)][len(y)]
-}
+func meant(s string, words []string) string { return spelling.Meant(s, words) }

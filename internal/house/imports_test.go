@@ -37,13 +37,14 @@ func rooms() map[string]room {
 		// An open-loop load is a schedule in, records out; it has no gate.
 		"load": {ours: "core arrival record internal/punctual"},
 		// The laboratory is experiments on sim; its charts are gonum's.
-		"lab":       {ours: "core arrival record slo sim", theirs: "gonum.org/v1/plot"},
+		"lab":       {ours: "core arrival record slo sim internal/spelling", theirs: "gonum.org/v1/plot"},
 		"telemetry": {ours: ". core", theirs: "github.com/prometheus/client_golang"},
 		// The page reads snapshots and owns nothing.
 		"web": {ours: ". core"},
 
 		// Inner rooms.
-		"internal/config":   {ours: ". core httpgate", theirs: "github.com/goccy/go-yaml"},
+		"internal/config":   {ours: ". core httpgate internal/spelling", theirs: "github.com/goccy/go-yaml"},
+		"internal/spelling": {},
 		"internal/punctual": {theirs: "golang.org/x/sys"},
 		// The demo is the product set against itself: a proxy, a load and a
 		// prediction of both.
@@ -55,7 +56,7 @@ func rooms() map[string]room {
 
 		// The binary knows everything.
 		"cmd/plimsoll": {
-			ours:   ". core arrival record slo sim lab load httpgate proxy telemetry web internal/config internal/demo",
+			ours:   ". core arrival record slo sim lab load httpgate proxy telemetry web internal/config internal/demo internal/spelling",
 			theirs: "github.com/spf13/cobra github.com/spf13/pflag golang.org/x/sys",
 		},
 
