@@ -43,6 +43,10 @@ const (
 // Unbounded, as a class's Waiting, means that only the pool's bound holds.
 const Unbounded = core.Unbounded
 
+// MaxExpected is the longest that a pool may be told to expect, about 73
+// minutes. Single calls may run longer; they are planned as this long.
+const MaxExpected = time.Duration(core.MaxExpected)
+
 // Mode says what a pool does with its decisions.
 type Mode uint8
 
@@ -102,11 +106,11 @@ type Pool struct {
 	Waiting int
 	Order   Order
 	Door    Door
-	// Expected is how long a call runs. 0 means that it is learnt; until it
-	// has been, nothing is refused as hopeless.
+	// Expected is how long a call runs, up to MaxExpected. 0 means that it is
+	// learnt; until it has been, nothing is refused as hopeless.
 	Expected time.Duration
-	// Margin is added to predicted finishes. 0 means that it is learnt from
-	// how far predictions were off; less than 0 means none.
+	// Margin is added to predicted finishes, up to MaxExpected. 0 means that it
+	// is learnt from how far predictions were off; less than 0 means none.
 	Margin time.Duration
 	// LateExpiry leaves a doomed call waiting until its turn comes, instead of
 	// refusing it at the moment from which it can no longer finish in time.

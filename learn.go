@@ -55,17 +55,20 @@ func (l *learner) conclude(told, deadline int64) (expected, margin int64) {
 	return expected, max(floor, min(floor+over, deadline/4))
 }
 
-// marginFloor is the margin before anything is known: a hundredth of the
-// deadline, at most 2 ms, at least 200 µs.
-func marginFloor(deadline int64) int64 {
-	return min(max(deadline/100, int64(200*time.Microsecond)), int64(2*time.Millisecond))
+// AssumedMargin is the margin of a pool that is to learn one, while nothing has
+// been learnt: a hundredth of its shortest deadline, from 200 µs to 2 ms. It is
+// also the least that is ever learnt.
+func AssumedMargin(shortest time.Duration) time.Duration {
+	return min(max(shortest/100, 200*time.Microsecond), 2*time.Millisecond)
 }
+
+func marginFloor(deadline int64) int64 { return int64(AssumedMargin(time.Duration(deadline))) }
 
 // learn draws conclusions and tells the machine what is new to it. Small
 // changes are not worth an event.
 func (gr *group) learn(now int64) {
 	p, set := &gr.cfg.Pools[0], gr.settings
-	expected, margin := gr.learner.conclude(int64(set.Expected), gr.shortest())
+	expected, margin := gr.learner.conclude(int64(set.Expected), shortest(gr.cfg.Classes))
 	if set.Margin != 0 {
 		margin = p.Margin
 	}
@@ -82,11 +85,11 @@ func near(a, b int64) bool {
 	return max(d, -d)*20 <= max(a, b)
 }
 
-// shortest is the shortest deadline of the group's classes, the longest
-// possible if none has one.
-func (gr *group) shortest() int64 {
+// shortest is the shortest deadline of the classes, the longest possible if
+// none has one.
+func shortest(classes []core.Class) int64 {
 	d := core.Never
-	for _, c := range gr.cfg.Classes {
+	for _, c := range classes {
 		if c.Deadline > 0 && !c.Retired {
 			d = min(d, c.Deadline)
 		}
@@ -140,12 +143,22 @@ func (gr *group) refusal(now int64, s *seatOf, e core.Effect) Refusal {
 	if e.Reason == core.TooCostly || gr.broken {
 		return f
 	}
-	p := &gr.cfg.Pools[0]
-	gap := p.Expected / int64(max(1, p.Workers, min(p.Slots, 1)))
-	if p.Workers == 0 {
-		gap = p.Expected / int64(max(1, p.Slots))
-	}
-	v := gr.m.PoolView(0)
+	v, gap := gr.m.PoolView(0), gr.gap()
 	f.RetryAfter = gr.retry.after(now, gap, gap*int64(v.Waiting+v.Running))
 	return f
+}
+
+// gap is the time the pool needs for a call, in nanoseconds. While nothing is
+// known of that, it is taken that a full pool can just be served within its
+// shortest deadline, or within a second if that is less: to assume nothing would
+// send everybody who is refused back at once.
+func (gr *group) gap() int64 {
+	p := &gr.cfg.Pools[0]
+	switch {
+	case p.Expected == 0:
+		return min(shortest(gr.cfg.Classes), int64(time.Second)) / int64(max(1, p.Slots+p.Waiting))
+	case p.Workers == 0:
+		return p.Expected / int64(max(1, p.Slots))
+	}
+	return p.Expected / int64(p.Workers)
 }

@@ -52,6 +52,7 @@ type eventLog struct {
 	counts  []int // of effects, by event
 	effects []core.Effect
 	lost    uint64
+	last    bool // nothing more will come: the gate has forgotten the group
 }
 
 // Record begins to record the gate. Stop ends it.
@@ -137,6 +138,25 @@ func (r *Recording) empty() {
 			return
 		}
 	}
+	r.mu.Lock()
+	r.logs = slices.DeleteFunc(r.logs, (*eventLog).over)
+	r.mu.Unlock()
+}
+
+// end says that nothing more will come from the group.
+func (gr *group) end() {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	if gr.log != nil {
+		gr.log.last = true
+	}
+}
+
+// over says that everything there will ever be has been written.
+func (l *eventLog) over() bool {
+	l.group.mu.Lock()
+	defer l.group.mu.Unlock()
+	return l.last && l.opening == nil && len(l.events) == 0
 }
 
 func (r *Recording) write(l *eventLog) error {

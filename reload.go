@@ -52,8 +52,10 @@ func (p *Pool) validate() error {
 		return fmt.Errorf("plimsoll: a pool has no name")
 	case p.Waiting < 0:
 		return fmt.Errorf("plimsoll: pool %q: waiting is %d; 0 to %d is allowed", p.Name, p.Waiting, core.MaxWaiting)
-	case p.Expected < 0:
-		return fmt.Errorf("plimsoll: pool %q: expected is %v; 0 (learnt) or more is allowed", p.Name, p.Expected)
+	case p.Expected < 0 || p.Expected > MaxExpected:
+		return fmt.Errorf("plimsoll: pool %q: expected is %v; 0 (learnt) to %v is allowed", p.Name, p.Expected, MaxExpected)
+	case p.Margin > MaxExpected:
+		return fmt.Errorf("plimsoll: pool %q: margin is %v; less than 0 (none), 0 (learnt) or up to %v is allowed", p.Name, p.Margin, MaxExpected)
 	case p.Mode > Off:
 		return fmt.Errorf("plimsoll: pool %q: mode is %d; enforce, shadow or off", p.Name, p.Mode)
 	}
@@ -111,8 +113,7 @@ func (c *Config) group(pool string) core.Config {
 		cfg.Classes = append(cfg.Classes, k.core())
 	}
 	if p.Margin == 0 {
-		gr := group{cfg: cfg}
-		cfg.Pools[0].Margin = marginFloor(gr.shortest())
+		cfg.Pools[0].Margin = marginFloor(shortest(cfg.Classes))
 	}
 	return cfg
 }
@@ -120,7 +121,7 @@ func (c *Config) group(pool string) core.Config {
 func (p *Pool) core() core.Pool {
 	return core.Pool{
 		Name: p.Name, Workers: p.Workers, Slots: p.Slots, Waiting: p.Waiting, Order: p.Order, Door: p.Door,
-		Expected: min(int64(p.Expected), core.MaxExpected), Margin: min(int64(max(0, p.Margin)), core.MaxExpected),
+		Expected: int64(p.Expected), Margin: int64(max(0, p.Margin)),
 		ExpireWaiting: !p.LateExpiry, RefuseHopeless: !p.AdmitHopeless,
 	}
 }
@@ -140,28 +141,33 @@ func (k *Class) core() core.Class {
 // gone are closed and forgotten once they are empty. Everything that can fail
 // is tried before anything is changed.
 func (g *Gate) adopt(cfg Config) error {
-	var kept []*group
+	var kept, gone []*group
 	for _, gr := range g.groups {
 		if !gr.retired || gr.outstanding() > 0 {
 			kept = append(kept, gr)
+		} else {
+			gone = append(gone, gr)
 		}
 	}
-	plans := make([]plan, len(cfg.Pools))
+	plans, made := make([]plan, len(cfg.Pools)), []*group(nil)
 	for i := range cfg.Pools {
 		p := &cfg.Pools[i]
 		at := slices.IndexFunc(kept, func(gr *group) bool { return gr.pool == p.Name })
 		if at < 0 {
-			gr, err := g.newGroup(cfg.group(p.Name), p)
+			gr, err := newGroup(g, cfg.group(p.Name), p)
 			if err != nil {
 				return err
 			}
-			plans[i].group, kept = gr, append(kept, gr)
+			plans[i].group, kept, made = gr, append(kept, gr), append(made, gr)
 			continue
 		}
 		plans[i] = plan{group: kept[at], cfg: kept[at].merge(cfg.group(p.Name))}
 		if err := plans[i].cfg.Validate(); err != nil {
 			return fmt.Errorf("%w (classes that have gone keep their places until a restart)", err)
 		}
+	}
+	for _, gr := range made {
+		g.found(gr)
 	}
 	t := &table{cfg: cfg, classes: make(map[string]*seatOf, len(cfg.Classes))}
 	for i, p := range plans {
@@ -177,6 +183,9 @@ func (g *Gate) adopt(cfg Config) error {
 		}
 	}
 	g.groups = kept
+	for _, gr := range gone {
+		gr.end()
+	}
 	return nil
 }
 
@@ -186,12 +195,18 @@ type plan struct {
 	cfg   core.Config
 }
 
-func (g *Gate) newGroup(cfg core.Config, p *Pool) (*group, error) {
+func newGroup(g *Gate, cfg core.Config, p *Pool) (*group, error) {
 	m, err := core.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	gr := &group{gate: g, index: g.made, pool: p.Name, m: m, cfg: cfg, mode: p.Mode, settings: *p, seats: make([]seat, 1)}
+	return &group{gate: g, pool: p.Name, m: m, cfg: cfg, mode: p.Mode, settings: *p, seats: make([]seat, 1)}, nil
+}
+
+// found makes a new group the gate's. It cannot fail, so that nothing numbers
+// or records a group of a configuration that was refused.
+func (g *Gate) found(gr *group) {
+	gr.index = g.made
 	g.made++
 	if g.draining.Load() {
 		gr.drain()
@@ -199,7 +214,6 @@ func (g *Gate) newGroup(cfg core.Config, p *Pool) (*group, error) {
 	if g.recorder != nil {
 		g.recorder.follow(gr)
 	}
-	return gr, nil
 }
 
 // merge is the machine's next configuration. Classes keep their places in it;

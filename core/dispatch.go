@@ -103,8 +103,10 @@ func (m *Machine) first(p *pool) uint32 {
 	}
 }
 
-// trim refuses whoever waits beyond the bounds, which only a shrink can leave
-// there: the newest, and behind a priority door the least critical first.
+// trim refuses whoever waits beyond the bounds: the newest, and behind a
+// priority door the least critical first. A shrink leaves them there; and a
+// call whose class may not wait was let in for a unit that another arrival of
+// the same instant then took.
 func (m *Machine) trim(now int64, p *pool, out []Effect) []Effect {
 	for _, k := range p.classes {
 		c := &m.classes[k]

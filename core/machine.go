@@ -26,9 +26,11 @@ import "math/bits"
 //     is thought to have taken come first.
 //  8. Every count and sum equals what the lists hold.
 //
-// One more is about an event, and is held by the tests: with DoorPriority
-// nobody of a less critical rank waits when a call is refused Full by its
-// pool's bound.
+// One more is about an event, and is held by the tests: with DoorPriority no
+// call is refused Full by its pool's bound that would get in if the newest
+// waiting call of the least critical rank below its own gave up its place.
+// Where every call costs one unit and no reserve is unfilled, that is whenever
+// anybody of a less critical rank waits.
 type Machine struct {
 	calls    []call // slab; index 0 is nobody
 	free     uint32 // first free call, linked by next

@@ -565,8 +565,8 @@ func (o *oracle) tick(now int64) (out []Effect) {
 
 // The machine and the oracle agree on every effect of thousands of histories;
 // the machine is replaced by one restored from its snapshot now and then; and
-// nobody of a less critical rank waits when a call is refused by the bound of a
-// pool with a priority door.
+// where one place is as good as another, nobody of a less critical rank waits
+// when a call is refused by the bound of a pool with a priority door.
 func TestOracle(t *testing.T) {
 	histories := uint64(4000)
 	if testing.Short() {
@@ -642,7 +642,8 @@ func agree(t *testing.T, seed uint64, crowd int) bool {
 	return true
 }
 
-// fullOfLess checks the invariant that is about an event.
+// fullOfLess checks the invariant that is about an event, where every call
+// costs one unit and no reserve is unfilled. The oracle's own door holds the rest.
 func fullOfLess(t *testing.T, m *Machine, o *oracle, e Event, seed uint64, n int) {
 	if e.Op != OpArrive || o.draining {
 		return

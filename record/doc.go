@@ -1,6 +1,7 @@
 // Package record holds what happened: the events of a machine, so that a run
 // can be replayed decision by decision, and the records of ended calls, so that
-// it can be scored. Gate, simulator and load tester write the same stream.
+// it can be scored. One format holds both: a recorded gate writes snapshots,
+// events and gaps; whoever counts ended calls writes records. Decoders take any mix.
 //
 // # The stream
 //
