@@ -325,3 +325,41 @@ func checkPlaces(t *testing.T, text string, err error) {
 		}
 	}
 }
+
+// A merge copies keys, and a small file could ask for billions of copies, in
+// one mapping or in many, or through lists of lists.
+func TestMergesAreBounded(t *testing.T) {
+	wide := "a: &a {" + strings.Repeat("k: 1, ", 8)
+	for i := range 1000 {
+		wide += fmt.Sprintf("k%d: 1, ", i)
+	}
+	wide += "}\n"
+	for i := range 1000 {
+		wide += fmt.Sprintf("b%d: {<<: *a}\n", i)
+	}
+	_, err := Parse("f", []byte(wide))
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	r := newReader(nil, nil)
+	text, _ := r.decodeText([]byte(wide))
+	r.readTree(text)
+	if len(r.problems) != 1 || !strings.Contains(r.problems[0].Text, "more than 16384 keys") {
+		t.Errorf("%d problems: %v", len(r.problems), r.problems)
+	}
+	deep := "x0: &x0 {k: v}\n"
+	lists := "l0: &l0 [a]\n"
+	for i := 1; i < 20; i++ {
+		deep += fmt.Sprintf("x%d: &x%d {<<: [%s]}\n", i, i, strings.Repeat(fmt.Sprintf("*x%d, ", i-1), 10))
+		lists += fmt.Sprintf("l%d: &l%d [%s]\n", i, i, strings.Repeat(fmt.Sprintf("*l%d, ", i-1), 10))
+	}
+	for _, text := range []string{deep, lists + "<<: *l19\n"} {
+		r := newReader(nil, nil)
+		text, _ := r.decodeText([]byte(text))
+		root := r.readTree(text)
+		if n := len(root.entries); n != 20 {
+			t.Errorf("%d keys, want the 20 of the file", n)
+		}
+	}
+}

@@ -100,9 +100,40 @@ func newError(file string, problems []Problem) *Error {
 }
 
 // source is the text of a file, for excerpts.
-type source struct{ lines []string }
+type source struct {
+	lines []string
+	// The line that was looked at last, as characters: a file may be one line,
+	// and is asked about many of its places.
+	last int
+	text []rune
+}
 
-func newSource(text string) *source { return &source{strings.Split(text, "\n")} }
+func newSource(text string) *source { return &source{lines: strings.Split(text, "\n")} }
+
+// runes is a line as characters.
+func (s *source) runes(n int) []rune {
+	if n != s.last {
+		s.last, s.text = n, []rune(s.line(n))
+	}
+	return s.text
+}
+
+// line is the text of a line, empty outside of the file.
+func (s *source) line(n int) string {
+	if n < 1 || n > len(s.lines) {
+		return ""
+	}
+	return s.lines[n-1]
+}
+
+// at is the character at a place; what is outside of a line is a space.
+func (s *source) at(line, column int) rune {
+	text := s.runes(line)
+	if column < 1 || column > len(text) {
+		return ' '
+	}
+	return text[column-1]
+}
 
 // excerptWidth is how many characters of a line are shown.
 const excerptWidth = 96
@@ -113,7 +144,7 @@ func (s *source) excerpt(line, column, width int) string {
 	if s == nil || line < 1 || line > len(s.lines) {
 		return ""
 	}
-	text := []rune(s.lines[line-1])
+	text := s.runes(line)
 	column = min(max(column, 1), len(text)+1)
 	width = max(1, min(width, len(text)-column+1))
 	from, before := 0, ""

@@ -100,7 +100,11 @@ func (v section) unknown(r *reader, path string, e entry) {
 	} else {
 		r.wrong[join(path, spelling.Nearest(e.key.text, keys))] = true // it is not missing, but misspelt
 	}
-	r.fail(join(path, clip(e.key.text)), e.key, "is not a known %s; %s are allowed%s", noun, strings.Join(keys, ", "), hint)
+	shown := clip(e.key.text)
+	if shown == "" {
+		shown = `""`
+	}
+	r.fail(join(path, shown), e.key, "is not a known %s; %s are allowed%s", noun, strings.Join(keys, ", "), hint)
 }
 
 // elsewhere says where in a configuration key would be known.
@@ -145,7 +149,9 @@ func (r *reader) entries(path string, n *node, visit func(entry)) {
 		if mark.kind != scalarNode {
 			mark = &node{kind: mark.kind, line: e.key.line, column: e.key.column, width: e.key.width}
 		}
-		r.marks[join(path, k)] = mark
+		if k != "" { // or it would stand for the section
+			r.marks[join(path, k)] = mark
+		}
 		visit(e)
 	}
 }

@@ -1,12 +1,9 @@
 package config
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
@@ -28,6 +25,9 @@ func (r *reader) readTree(text string) (root *node) {
 		r.fail("", position(at), "is nested more than %d deep; the keys that exist need six", maxDepth)
 		return nil
 	}
+	if !r.scan(tokens) {
+		return nil
+	}
 	// The parser is not ours. Should it panic on a strange file, that is still
 	// a file that cannot be read, and the running configuration stays.
 	defer func() {
@@ -38,9 +38,14 @@ func (r *reader) readTree(text string) (root *node) {
 	}()
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		r.failSyntax(err)
+		r.failSyntax(tokens, err)
 		return nil
 	}
+	return r.convert(file)
+}
+
+// convert makes nodes of the one document that file should have.
+func (r *reader) convert(file *ast.File) (root *node) {
 	c := converter{r: r, anchors: map[string]*node{}}
 	for _, doc := range file.Docs {
 		switch body := doc.Body.(type) {
@@ -60,24 +65,6 @@ func (r *reader) readTree(text string) (root *node) {
 		r.fail("", &node{}, "the file is empty; at least listen, upstream, pools and classes are needed")
 	}
 	return root
-}
-
-func (r *reader) failSyntax(err error) {
-	var syntax yaml.Error
-	if !errors.As(err, &syntax) {
-		r.fail("", &node{}, "is not YAML: %v", err)
-		return
-	}
-	text, at := syntax.GetMessage(), position(syntax.GetToken())
-	switch {
-	case strings.HasPrefix(text, "found character '\t'"):
-		text = "a tab indents this line; YAML indents with spaces only"
-	case text == "unexpected scalar value type":
-		text = "is not YAML: * begins an alias and & an anchor, and a name follows; a value that begins so needs quotes"
-	default:
-		text = "is not YAML: " + visibleText(text)
-	}
-	r.fail("", at, "%s", text)
 }
 
 // tooDeep returns the token at which brackets or dashes nest too deep.
@@ -116,6 +103,7 @@ func position(t *token.Token) *node {
 type converter struct {
 	r       *reader
 	anchors map[string]*node
+	merged  int // keys that merges have brought in, of all mappings together
 }
 
 func (c *converter) node(n ast.Node) *node {
@@ -141,7 +129,7 @@ func (c *converter) node(n ast.Node) *node {
 			at := position(n.Start)
 			out.line, out.column, out.width = at.line, at.column, at.width
 		}
-		c.anchors[n.Name.GetToken().Value] = out
+		c.anchor(n, out)
 		return out
 	case *ast.AliasNode:
 		return c.alias(n)
@@ -171,6 +159,19 @@ func (c *converter) scalar(n ast.Node) *node {
 	return out
 }
 
+// anchor gives out a name. A name that is given twice would mean one thing
+// above the second place and another below it.
+func (c *converter) anchor(n *ast.AnchorNode, out *node) {
+	name := n.Name.GetToken().Value
+	if first := c.anchors[name]; first != nil {
+		at := position(n.Start)
+		at.width = utf8.RuneCountInString(name) + 1
+		c.r.fail("", at, "&%s is defined twice, first in line %d; once is allowed", name, first.line)
+		return
+	}
+	c.anchors[name] = out
+}
+
 func (c *converter) alias(n *ast.AliasNode) *node {
 	name := n.Value.GetToken().Value
 	if out := c.anchors[name]; out != nil {
@@ -185,6 +186,7 @@ func (c *converter) alias(n *ast.AliasNode) *node {
 func (c *converter) mapping(n *ast.MappingNode) *node {
 	out := position(n.Start)
 	out.kind, out.width = mappingNode, 1
+	var merge *node
 	for i, v := range n.Values {
 		key := c.key(v.Key)
 		if i == 0 && !n.IsFlowStyle {
@@ -194,11 +196,16 @@ func (c *converter) mapping(n *ast.MappingNode) *node {
 		if value.line == 0 { // nothing stands there, so the key is the place
 			value.line, value.column, value.width = key.line, key.column, key.width
 		}
-		if v.Key.IsMergeKey() {
+		switch {
+		case key.reported:
+		case !v.Key.IsMergeKey():
+			out.entries = append(out.entries, entry{key: key, value: value})
+		case merge != nil:
+			c.r.fail("", key, "<< is said twice, first in line %d; once is allowed, with a list of aliases for several", merge.line)
+		default:
+			merge = key
 			c.merge(out, value)
-			continue
 		}
-		out.entries = append(out.entries, entry{key: key, value: value})
 	}
 	return out
 }
@@ -212,20 +219,35 @@ func (c *converter) key(k ast.MapKeyNode) *node {
 		c.r.fail("", at, "is a key that is not text; keys are names")
 		return at
 	}
+	if t := k.GetToken(); t.Type == token.AnchorType || t.Type == token.AliasType {
+		at := position(t)
+		c.r.fail("", at, "is an anchor or an alias as a key; keys are names, and only values may have anchors")
+		at.reported = true
+		return at
+	}
 	return c.scalar(k)
 }
 
-// merge puts what << names into out. Own keys win, wherever they stand.
+// maxMerged bounds the keys that << brings in, of all mappings of a file
+// together. Each is a copy, and a small file could ask for billions.
+const maxMerged = 1 << 14
+
+// merge puts what << names into out. Own keys win, wherever they stand, and of
+// several mappings the first that has a key.
 func (c *converter) merge(out, from *node) {
+	seen := map[string]bool{}
 	switch from.kind {
 	case mappingNode:
-		for _, e := range from.entries {
-			e.merged = true
-			out.entries = append(out.entries, e)
-		}
+		c.mergeOne(out, from, seen)
 	case listNode:
 		for _, item := range from.items {
-			c.merge(out, item)
+			switch item.kind {
+			case mappingNode:
+				c.mergeOne(out, item, seen)
+			case emptyNode:
+			default:
+				c.r.fail("", item, "in the list of << %s; aliases of mappings are allowed", item.describe())
+			}
 		}
 	case emptyNode: // an unknown alias, reported already, or nothing
 	default:
@@ -233,42 +255,19 @@ func (c *converter) merge(out, from *node) {
 	}
 }
 
-// visibleText is text without what a terminal would obey.
-func visibleText(text string) string { return visible([]rune(text)) }
-
-// decodeText checks that data is text of a reasonable size and removes a byte
-// order mark. The lines of the result end with \n alone.
-func (r *reader) decodeText(data []byte) (string, bool) {
-	if len(data) > MaxFile {
-		r.src = nil
-		r.problems = append(r.problems, Problem{Line: 1, Column: 1,
-			Text: fmt.Sprintf("the file has more than %d KiB; a configuration has less", MaxFile>>10)})
-		return "", false
-	}
-	text := strings.TrimPrefix(string(data), "\ufeff")
-	// The parser counts lines wrongly when they end as those of Windows do.
-	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
-	r.src = newSource(strings.ToValidUTF8(text, "·"))
-	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
-		r.fail("", &node{}, "the file is UTF-16; save it as UTF-8")
-		return "", false
-	}
-	line, column := 1, 1
-	for i, c := range text {
-		if c == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
-				r.fail("", &node{line: line, column: column, width: 1}, "has the byte 0x%02x, which is not UTF-8; save the file as UTF-8", text[i])
-				return "", false
+func (c *converter) mergeOne(out, from *node, seen map[string]bool) {
+	for _, e := range from.entries {
+		if seen[e.key.text] {
+			continue
+		}
+		seen[e.key.text] = true
+		if c.merged++; c.merged > maxMerged {
+			if c.merged == maxMerged+1 {
+				c.r.fail("", out, "the merges (<<) up to here bring in more than %d keys; at most so many are allowed in a file", maxMerged)
 			}
+			return
 		}
-		if c == 0 {
-			r.fail("", &node{line: line, column: column, width: 1}, "has a NUL character; a configuration is text")
-			return "", false
-		}
-		column++
-		if c == '\n' {
-			line, column = line+1, 1
-		}
+		e.merged = true
+		out.entries = append(out.entries, e)
 	}
-	return text, true
 }
