@@ -24,16 +24,25 @@ func checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE...",
 		Short: "Say what is wrong with a configuration, and what it cannot deliver",
-		Long: `Check reads configuration files and nothing else, and starts nothing.
+		Long: `Check reads configuration files, and the certificates and keys that they name,
+exactly as serve does. It starts nothing and writes nothing.
 
 What is wrong goes to stderr, each with file, line, column, key and what is
-allowed, and the exit status is 2. Of a good file it prints what it cannot
-deliver (warn), what could be had better or cheaper (hint), and what it comes
-to in numbers. With --strict a warn makes the exit status 1; hints never do.
+allowed, and the exit status is 2. Whether an address is in use, only serve finds
+out. Paths that are not absolute begin at the working directory, as with serve.
+
+Of a good file it prints what it cannot deliver (warn), what could be had better
+or cheaper (hint), and what it comes to in numbers. With --strict a warn makes
+the exit status 1; hints never do.
 
 FILE may be - for standard input.`,
-		Example: `  plimsoll check plimsoll.yaml
-  plimsoll check --strict --json -c plimsoll.yaml
+		Example: `  # Before a start, and before each reload.
+  plimsoll check plimsoll.yaml && kill -HUP $(pidof plimsoll)
+
+  # In a build: fail also on what a valid file cannot deliver, and keep the report.
+  plimsoll check --strict --json deploy/*.yaml > report.json
+
+  # What another program writes.
   generate | plimsoll check -`,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.files = append(o.files, args...)
@@ -88,6 +97,9 @@ func checkFile(name string, in io.Reader) checkedFile {
 	} else {
 		c, err = config.Load(name)
 	}
+	if err == nil {
+		err = startable(c)
+	}
 	f := checkedFile{File: name, Errors: []config.Problem{}, Warnings: []config.Warning{}, err: err}
 	var wrong *config.Error
 	switch {
@@ -102,6 +114,16 @@ func checkFile(name string, in io.Reader) checkedFile {
 		f.Errors = append(f.Errors, config.Problem{Text: err.Error()})
 	}
 	return f
+}
+
+// startable makes all that serve would run, short of listening.
+func startable(c *config.Config) error {
+	a, err := assemble(c, nil, func(string) {})
+	if err != nil {
+		return err
+	}
+	a.discard()
+	return nil
 }
 
 // code is the exit status that the file alone would have.

@@ -2,17 +2,54 @@ package main
 
 import (
 	"crypto/tls"
-	"fmt"
 	"time"
 
 	"github.com/plimsoll-go/plimsoll"
 	"github.com/plimsoll-go/plimsoll/httpgate"
 	"github.com/plimsoll-go/plimsoll/internal/config"
 	"github.com/plimsoll-go/plimsoll/proxy"
+	"github.com/plimsoll-go/plimsoll/telemetry"
 )
 
-// proxyConfig says in the proxy's words what a configuration says. Files that
-// it names, which are those of TLS, are read here.
+// assembly is all that serve runs, made of a configuration and listening
+// nowhere yet. check makes one too and throws it away: what serve would refuse,
+// check refuses, because it is the same attempt.
+type assembly struct {
+	gate   *plimsoll.Gate
+	server *proxy.Server
+}
+
+// assemble makes an assembly that logs calls to log, which may be nil.
+func assemble(cfg *config.Config, log *accessFile, notes func(string)) (*assembly, error) {
+	gate, err := plimsoll.New(cfg.Gate)
+	if err != nil {
+		return nil, err
+	}
+	a := &assembly{gate: gate}
+	c, err := proxyConfig(cfg, gate)
+	if err == nil {
+		c.Notes = notes
+		if log != nil {
+			c.AccessLog, c.AccessLogText = log, cfg.AccessLog.Format == "text"
+		}
+		collector := telemetry.NewCollector(gate.Status, func() telemetry.Proxy { return telemetry.Proxy(a.server.Counts()) })
+		c.Metrics = telemetry.Handler(telemetry.Registry(collector))
+		a.server, err = proxy.New(c)
+	}
+	if err != nil {
+		gate.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// discard ends an assembly that has served nobody.
+func (a *assembly) discard() {
+	a.server.Close()
+	a.gate.Close()
+}
+
+// proxyConfig says in the proxy's words what a configuration says.
 func proxyConfig(c *config.Config, gate *plimsoll.Gate) (proxy.Config, error) {
 	rules, err := classRules(c)
 	if err != nil {
@@ -38,11 +75,7 @@ func proxyConfig(c *config.Config, gate *plimsoll.Gate) (proxy.Config, error) {
 		out.Warnings = append(out.Warnings, w.In(c.Source.Path))
 	}
 	if c.TLS != nil {
-		pair, err := tls.LoadX509KeyPair(c.TLS.Cert, c.TLS.Key)
-		if err != nil {
-			return proxy.Config{}, fmt.Errorf("serve: tls: %w", err)
-		}
-		out.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		out.TLS = &tls.Config{Certificates: []tls.Certificate{c.TLS.Pair}, MinVersion: tls.VersionTLS12}
 	}
 	return out, nil
 }

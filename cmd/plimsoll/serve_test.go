@@ -276,20 +276,3 @@ func TestExitStatuses(t *testing.T) {
 		}
 	}
 }
-
-func TestBearable(t *testing.T) {
-	for _, c := range []struct {
-		workers, slots     int
-		deadline, expected time.Duration
-		want               int
-	}{
-		{1, 2, 200 * time.Millisecond, 10 * time.Millisecond, 17}, // the bounded system on the wire
-		{8, 9, time.Second, 100 * time.Millisecond, 70},
-		{1, 2, 10 * time.Millisecond, 10 * time.Millisecond, 0},
-		{4, 5, time.Second, 0, 4 * waitingUnknown},
-	} {
-		if got := bearable(c.workers, c.slots, c.deadline, c.expected); got != c.want {
-			t.Errorf("%+v: %d", c, got)
-		}
-	}
-}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -59,6 +60,24 @@ func TestUsersAgree(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// The gate takes the largest values that a file may have.
+func TestBoundsAreTheGates(t *testing.T) {
+	if maxExpected > plimsoll.MaxExpected || maxMargin > plimsoll.MaxExpected {
+		t.Errorf("files may say %v and %v, and a gate takes %v", maxExpected, maxMargin, plimsoll.MaxExpected)
+	}
+	c := mustParse(t, fmt.Sprintf(`
+listen: :1
+upstream: {url: "http://x"}
+pools: {a: {workers: %[1]d, slots: %[1]d, waiting: %[1]d, expected: %[2]v, margin: %[3]v}}
+classes: {c: {rank: 2147483647, deadline: %[4]v, reserve: %[1]d, waiting: %[1]d}}
+`, maxUnits, maxExpected, maxMargin, maxDeadline))
+	g, err := plimsoll.New(c.Gate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Close()
 }
 
 func rulesOf(c *Config) []httpgate.Rule {

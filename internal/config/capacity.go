@@ -26,12 +26,6 @@ func Bears(workers int, expected, deadline, margin time.Duration) int {
 	return int(min(n, math.MaxInt))
 }
 
-// assumedMargin is the margin that a gate begins with when it is to learn one:
-// a hundredth of the pool's shortest deadline, 200 µs to 2 ms.
-func assumedMargin(shortest time.Duration) time.Duration {
-	return min(max(shortest/100, 200*time.Microsecond), 2*time.Millisecond)
-}
-
 // marginOf is the margin of a pool with these classes, and whether it is assumed.
 func marginOf(p *plimsoll.Pool, members []*plimsoll.Class) (m time.Duration, assumed bool) {
 	switch {
@@ -46,7 +40,7 @@ func marginOf(p *plimsoll.Pool, members []*plimsoll.Class) (m time.Duration, ass
 			shortest = min(shortest, k.Deadline)
 		}
 	}
-	return assumedMargin(shortest), true
+	return plimsoll.AssumedMargin(shortest), true
 }
 
 // workersOf is how many calls a pool's protected thing works on at once.
@@ -120,7 +114,7 @@ func Summarise(c *Config) Summary {
 
 func summarisePool(c *plimsoll.Config, p *plimsoll.Pool) PoolSummary {
 	s := PoolSummary{
-		Name: p.Name, Mode: modeName(p.Mode), Order: p.Order.String(), Door: p.Door.String(),
+		Name: p.Name, Mode: p.Mode.String(), Order: p.Order.String(), Door: p.Door.String(),
 		Slots: p.Slots, Workers: workersOf(p), Waiting: p.Waiting, InSystem: p.Slots + p.Waiting,
 		ExpectedMS: milliseconds(p.Expected), CapacityRPS: rate(workersOf(p), p.Expected),
 		Classes: []ClassSummary{},

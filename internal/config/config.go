@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"net/url"
 	"time"
@@ -61,11 +62,13 @@ type Config struct {
 	Source Source
 }
 
-// TLS names a certificate chain and its key, both PEM files. They are read by
-// the server, not by this package.
+// TLS names a certificate chain and its key, both PEM files.
 type TLS struct {
 	Cert string
 	Key  string
+	// Pair is what the files held when the configuration was read; empty after
+	// [Parse], which does not read them.
+	Pair tls.Certificate
 }
 
 // Upstream is the protected thing and how it is spoken to.

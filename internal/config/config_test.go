@@ -81,8 +81,8 @@ func TestSmallFile(t *testing.T) {
 func TestFlagsAreAFile(t *testing.T) {
 	f, err := FromFlags(Flags{
 		Listen: ":8080", Admin: "127.0.0.1:8081", Upstream: "http://127.0.0.1:9000", ClassHeader: "x-class",
-		Workers: 1, Slots: 2, Waiting: 17, Order: "priority", Door: "priority",
-		Deadline: 200 * time.Millisecond, Expected: 10 * time.Millisecond, Trust: []string{"10.0.0.0/8"},
+		Workers: "1", Slots: "2", Waiting: "17", Order: "priority", Door: "priority",
+		Deadline: "200ms", Expected: "10ms", Trust: []string{"10.0.0.0/8"},
 	})
 	if err != nil {
 		t.Fatal(err)

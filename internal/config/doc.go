@@ -10,5 +10,6 @@
 // to promise: a door that has nothing to evict, a waiting room longer than any
 // deadline can bear. Those are [Warning]s, each with the numbers worked out.
 //
-// The package reads the one file that it is told to read, and starts nothing.
+// The package reads the one file that it is told to read and the files that it
+// names, writes nothing and starts nothing.
 package config

@@ -9,8 +9,10 @@ import (
 	"os"
 )
 
-// Load reads and checks the file at path. The error is an [Error] when the
-// file could be read and is wrong, and the operating system's when not.
+// Load reads and checks the file at path, and the files that it names: what it
+// takes for good, a server can start with, unless an address is taken. The
+// error is an [Error] when the file could be read and is wrong, and the
+// operating system's when not.
 func Load(path string) (*Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -27,12 +29,18 @@ func Read(name string, from io.Reader) (*Config, error) {
 	if _, err := io.Copy(&b, io.LimitReader(from, MaxFile+1)); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	return Parse(name, b.Bytes())
+	r := newReader(nil, nil)
+	r.look = true
+	return r.parse(name, b.Bytes())
 }
 
-// Parse checks data, which is called name in messages. The error is an [Error].
+// Parse checks data, which is called name in messages, and looks at nothing
+// else: the files of TLS are not read. The error is an [Error].
 func Parse(name string, data []byte) (*Config, error) {
-	r := newReader(nil, nil)
+	return newReader(nil, nil).parse(name, data)
+}
+
+func (r *reader) parse(name string, data []byte) (*Config, error) {
 	text, ok := r.decodeText(data)
 	if !ok {
 		return nil, newError(name, r.problems)

@@ -19,13 +19,16 @@ const referenceIntro = `# The configuration file
 
 <!-- Written by "go test ./internal/config -run TestReference -rewrite" from the table that the reader uses. -->
 
-YAML, read strictly: an unknown key, a key said twice, a wrong type or unit, a number out of range or a name that refers to nothing is an error, and nothing starts. Every error says file, line, column, key, what is wrong and what is allowed; all errors of a file are said at once (up to 20). ` + "`plimsoll check FILE`" + ` does only that, and adds what a valid file cannot deliver. A reload with a bad file keeps the old configuration.
+YAML, read strictly: an unknown key, a key said twice, a wrong type or unit, a number out of range or a name that refers to nothing is an error, and nothing starts. Every error says file, line, column, key, what is wrong and what is allowed; all errors of a file are said at once (up to 20). ` + "`plimsoll check FILE`" + ` reads and refuses exactly as ` + "`plimsoll serve`" + ` does, files of TLS and the place of the access log included, and adds what a valid file cannot deliver; only what binding alone can tell, such as an address that is in use, is left to ` + "`serve`" + `.
+
+A reload (SIGHUP) with a bad file keeps the old configuration whole, and is counted. Keys marked **Restart** take effect at a restart only; a reload with another value says so, applies the rest, and goes on saying so until file and server agree.
 
 - A duration has its unit: ` + "`200ms`, `1.5s`, `2m`, `1h30m`" + `. A bare 0 is allowed where 0 is.
 - A size has its unit: ` + "`8MiB`, `64kB`" + `.
 - Numbers are written in decimal digits and without quotes.
 - Anchors, aliases and merges (` + "`<<: *name`" + `) work; tags, directives and a second document do not.
 - A value that begins with ` + "`*`" + ` needs quotes, or YAML takes it for an alias.
+- Nothing is filled in: no environment variables, no templates, no other files. Invisible characters stand in comments only.
 - The order of pools, classes and rules is that of the file. A file has at most 256 KiB.
 - Names of pools and classes are letters, digits, ` + "`_ - .`" + `, at most 63, beginning with a letter or digit.
 
@@ -119,7 +122,11 @@ func row(path string, f field) string {
 	case f.def != "":
 		def = "`" + f.def + "`"
 	}
-	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", key, allowed, def, f.doc)
+	doc := f.doc
+	if f.restart {
+		doc += " **Restart.**"
+	}
+	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", key, allowed, def, doc)
 }
 
 func allKeys(s section) string {
@@ -244,6 +251,7 @@ func zero(t *testing.T, path string, v reflect.Value) {
 			switch {
 			case name == "Config.Gate.Observer", name == "Config.Gate.Alarm": // are the server's
 			case strings.HasPrefix(name, "Config.Warnings"):
+			case name == "Config.TLS.Pair": // is in the files
 			case strings.HasSuffix(name, ".Classes.NoWaiting"): // is said by waiting: 0
 			default:
 				zero(t, name, v.Field(i))

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net"
 
 	"github.com/plimsoll-go/plimsoll"
 	"github.com/plimsoll-go/plimsoll/core"
@@ -12,6 +11,12 @@ import (
 // that depend on other keys. Nothing is concluded from a key that is wrong.
 func (d *draft) resolve(r *reader) {
 	d.resolveListeners(r)
+	if d.tls.Cert != "" || d.tls.Key != "" {
+		d.cfg.TLS = &d.tls
+	}
+	if r.look {
+		d.resolveFiles(r)
+	}
 	for _, p := range d.pools {
 		p.resolve(r)
 	}
@@ -27,25 +32,13 @@ func (d *draft) resolve(r *reader) {
 	}
 }
 
-func (d *draft) resolveListeners(r *reader) {
-	if d.cfg.Admin != "" && d.cfg.Admin == d.cfg.Listen && r.given("admin.listen") {
-		if _, port, _ := net.SplitHostPort(d.cfg.Admin); port != "0" {
-			r.fail("admin.listen", nil, "is %s, as is %s; an address of its own is needed", d.cfg.Admin, r.name("listen"))
-		}
-	}
-	if u := d.cfg.Upstream.URL; u != nil && u.Scheme == "https" && d.cfg.Upstream.Protocol == "h2c" {
-		r.fail("upstream.protocol", nil, "is h2c, which is cleartext, and %s is https; auto or http1 is allowed, auto negotiates HTTP/2", r.name("upstream.url"))
-	}
-	if d.tls != (TLS{}) {
-		d.cfg.TLS = &d.tls
-	}
-}
-
 func (p *poolDraft) resolve(r *reader) {
 	path := join("pools", p.Name)
 	slots, workers := join(path, "slots"), join(path, "workers")
 	switch {
 	case r.wrong[path] || r.wrong[slots] || r.wrong[workers]:
+	case r.marks[slots] == nil && r.marks[workers] == nil && r.flags != nil:
+		r.fail(workers, nil, "is missing; how many calls the service really works on at once, %s, is needed", count{nil, 1, maxUnits}.allowed())
 	case r.marks[slots] == nil && r.marks[workers] == nil:
 		r.fail(slots, nil, "is missing, and so is %s; %s is needed for one of them", r.sibling(slots, "workers"), count{nil, 0, maxUnits}.allowed())
 	case r.marks[slots] == nil:

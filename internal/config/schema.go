@@ -11,7 +11,9 @@ import (
 // Bounds that are the configuration's own.
 const (
 	maxDeadline = 24 * time.Hour
-	maxExpected = time.Hour // below core.MaxExpected, and a number one can say
+	// Both are below plimsoll.MaxExpected, and a number one can say.
+	maxExpected = time.Hour
+	maxMargin   = time.Hour
 	maxPatience = 24 * time.Hour
 	maxPools    = 1024
 	maxClasses  = 4096
@@ -49,9 +51,9 @@ func (d *draft) fields() []field {
 	c := &d.cfg
 	c.Trust = loopback()
 	return []field{
-		{key: "listen", value: address(&c.Listen), need: true, doc: "The address that users reach."},
+		{key: "listen", value: address(&c.Listen), need: true, restart: true, doc: "The address that users reach."},
 		{key: "admin", value: section{fields: d.adminFields()}, absent: "no admin listener", doc: "Liveness, readiness, metrics and status, apart from users' load."},
-		{key: "tls", value: section{fields: d.tlsFields()}, absent: "cleartext", doc: "Certificate and key of listen."},
+		{key: "tls", value: section{fields: d.tlsFields()}, absent: "cleartext", doc: "Certificate and key of listen. A reload reads both files again; tls itself cannot come or go without a restart, and a reload that tries changes nothing."},
 		{key: "upstream", value: section{fields: d.upstreamFields()}, need: true, doc: "The protected thing."},
 		{key: "pools", value: named{"pool", maxPools, true, d.pool}, need: true, doc: "The places of bounded work, by names that you choose."},
 		{key: "classes", value: named{"class", maxClasses, true, d.class}, need: true, doc: "The criticalities, by names that you choose."},
@@ -71,21 +73,21 @@ func (d *draft) fields() []field {
 
 func (d *draft) adminFields() []field {
 	return []field{
-		{key: "listen", value: address(&d.cfg.Admin), need: true, doc: "The address of the admin listener."},
+		{key: "listen", value: address(&d.cfg.Admin), need: true, restart: true, doc: "The address of the admin listener. Its port is not that of the top level's listen, unless their hosts differ."},
 	}
 }
 
 func (d *draft) tlsFields() []field {
 	return []field{
-		{key: "cert", value: file(&d.tls.Cert, "the path of a PEM file with the certificate chain"), need: true, doc: "The certificate chain."},
-		{key: "key", value: file(&d.tls.Key, "the path of a PEM file with the private key"), need: true, doc: "The private key."},
+		{key: "cert", value: file(&d.tls.Cert, "the path of a PEM file with the certificate chain"), need: true, doc: "The certificate chain. Relative to the working directory."},
+		{key: "key", value: file(&d.tls.Key, "the path of a PEM file with the private key"), need: true, doc: "The private key, without a password. Relative to the working directory."},
 	}
 }
 
 func (d *draft) upstreamFields() []field {
 	u := &d.cfg.Upstream
 	return []field{
-		{key: "url", value: link(&u.URL), need: true, doc: "Where the protected thing is. A path is put before each request's."},
+		{key: "url", value: link(&u.URL), need: true, doc: "Where the protected thing is. A path is put before each request's. It must not lead back to listen or admin.listen."},
 		{key: "protocol", value: oneOf(&u.Protocol, "auto", "http1", "h2c"), def: "auto", doc: "auto: HTTP/2 when TLS negotiates it, and in cleartext for gRPC calls; else HTTP/1.1. http1: always HTTP/1.1. h2c: always HTTP/2 in cleartext, with http:// only."},
 		{key: "dial_timeout", value: duration{&u.DialTimeout, time.Millisecond, maxPatience}, def: "5s", doc: "Bound on connecting, TLS included."},
 		{key: "header_timeout", value: duration{&u.HeaderTimeout, 0, maxPatience}, def: "0s", doc: "Bound on the time from sending a request to the header of its answer. 0: only the call's deadline bounds it."},
@@ -161,17 +163,7 @@ func doors(to *plimsoll.Door) word {
 
 func modes(to *plimsoll.Mode) word {
 	all := []plimsoll.Mode{plimsoll.Enforce, plimsoll.Shadow, plimsoll.Off}
-	return words(to, all, modeName)
-}
-
-func modeName(m plimsoll.Mode) string {
-	switch m {
-	case plimsoll.Shadow:
-		return "shadow"
-	case plimsoll.Off:
-		return "off"
-	}
-	return "enforce"
+	return words(to, all, func(m plimsoll.Mode) string { return m.String() })
 }
 
 func words[T any](to *T, all []T, name func(T) string) word {
@@ -221,8 +213,8 @@ func (r *ruleDraft) whenFields() []field {
 func (d *draft) timeoutFields() []field {
 	t := &d.cfg.Timeouts
 	return []field{
-		{key: "read_header", value: duration{&t.ReadHeader, time.Millisecond, maxPatience}, def: "10s", doc: "Bound on reading a request's header, TLS handshake included."},
-		{key: "idle", value: duration{&t.Idle, time.Millisecond, maxPatience}, def: "90s", doc: "How long a connection without a request is kept. More than the balancer in front keeps it (commonly 60s), or the two close and send at once."},
+		{key: "read_header", value: duration{&t.ReadHeader, time.Millisecond, maxPatience}, def: "10s", restart: true, doc: "Bound on reading a request's header, TLS handshake included."},
+		{key: "idle", value: duration{&t.Idle, time.Millisecond, maxPatience}, def: "90s", restart: true, doc: "How long a connection without a request is kept. More than the balancer in front keeps it (commonly 60s), or the two close and send at once."},
 		{key: "body_idle", value: duration{&t.BodyIdle, time.Millisecond, maxPatience}, def: "30s", doc: "Bound on the time between two reads of a request's body."},
 		{key: "write_idle", value: duration{&t.WriteIdle, time.Millisecond, maxPatience}, def: "30s", doc: "How long one write of an answer may be stuck because its client does not read."},
 		{key: "stream", value: duration{&t.Stream, 0, maxPatience}, def: "1h", doc: "How long an upgraded connection may be silent in both directions. 0: for ever."},
@@ -239,8 +231,8 @@ func (d *draft) drainFields() []field {
 func (d *draft) logFields() []field {
 	l := &d.cfg.AccessLog
 	return []field{
-		{key: "format", value: oneOf(&l.Format, "json", "text", "off"), def: "json", doc: "The form of the lines; off writes none."},
-		{key: "path", value: file(&l.Path, "the path of a file, or - for standard output,"), def: "-", doc: "A file that is appended to, or - for standard output."},
+		{key: "format", value: oneOf(&l.Format, "json", "text", "off"), def: "json", restart: true, doc: "The form of the lines; off writes none."},
+		{key: "path", value: file(&l.Path, "the path of a file, or - for standard output,"), def: "-", restart: true, doc: "A file that is appended to, or - for standard output. SIGHUP opens it again, so that it may be moved away before. Relative to the working directory."},
 	}
 }
 

@@ -16,7 +16,9 @@ type field struct {
 	// absent says in words what the absence of a key without a default means.
 	def, absent string
 	need        bool
-	doc         string
+	// restart is true when a reload does not change it; [Restart] compares it.
+	restart bool
+	doc     string
 }
 
 // section is a mapping with known keys.
@@ -68,7 +70,7 @@ func (r *reader) missing(path string, v value) {
 	if n.kind == mappingNode {
 		n.width = 1
 	}
-	r.fail(path, &n, "is missing; %s is needed", strings.TrimSuffix(v.allowed(), ","))
+	r.fail(path, &n, "is missing; %s is needed", v.allowed())
 }
 
 func (v section) readEntries(r *reader, path string, n *node) {

@@ -91,6 +91,7 @@ type reader struct {
 	problems []Problem
 	wrong    map[string]bool  // paths that have a problem: nothing is concluded from them
 	marks    map[string]*node // where each key that was given stands
+	look     bool             // at the files that are named
 }
 
 func newReader(src *source, flags map[string]string) *reader {

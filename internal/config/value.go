@@ -157,9 +157,9 @@ func showDuration(d time.Duration) string {
 // margin is a duration, or one of two words for the gate's special values.
 type margin struct{ to *time.Duration }
 
-const maxMargin = time.Hour
-
-func (margin) allowed() string { return "learnt, none, or a duration from 1us to 1h" }
+func (margin) allowed() string {
+	return "learnt, none, or " + duration{nil, time.Microsecond, maxMargin}.allowed()
+}
 
 func (v margin) read(r *reader, path string, n *node) {
 	if n == nil {

@@ -185,7 +185,7 @@ func (w *warner) turnaround(p *plimsoll.Pool, path string) {
 	if n := p.Slots - p.Workers; p.Workers > 0 && n > p.Workers+1 {
 		w.add(Hint, "queue-behind", join(path, "slots"), "is %d for %s: %d calls at a time wait at the upstream, where no order, eviction or expiry reaches them; %s is enough to hide the turn-around", p.Slots, plural(p.Workers, "worker"), n, w.setting(path, "slots", p.Workers+1))
 	}
-	if p.Workers == 0 || p.Workers != p.Slots {
+	if p.Workers == 0 || p.Workers != p.Slots || p.Slots == maxUnits {
 		return
 	}
 	w.add(Hint, "turn-around", join(path, "slots"), "is %d for %s: between an answer and the next request a worker idles (one of 10ms loses 6 to 9 of 100 calls a second behind a single slot); %s with %s keeps one request ready at the upstream", p.Slots, plural(p.Workers, "worker"), w.setting(path, "slots", p.Workers+1), w.setting(path, "workers", p.Workers))
