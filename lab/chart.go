@@ -207,7 +207,7 @@ func (c *Chart) legend(all draw.Canvas) {
 	}
 }
 
-// span is the range of x, never empty.
+// span is the range of x, never empty. No x is below 0.
 func (c *Chart) span() (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, l := range c.Lines {
@@ -216,7 +216,7 @@ func (c *Chart) span() (lo, hi float64) {
 		}
 	}
 	if !(hi > lo) {
-		return lo - 1, lo + 1
+		return max(0, lo-1), lo + 1
 	}
 	return lo, hi
 }

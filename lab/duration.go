@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -15,32 +14,59 @@ var units = []struct {
 	{"ms", 1}, {"s", 1000}, {"m", 60_000}, {"h", 3_600_000}, {"", 1000},
 }
 
-var errDuration = errors.New("allowed is a whole number above 0 with ms, s, m or h, like 250ms or 5s; without a unit it is seconds")
+// DurationForm says what ParseDuration takes, for messages and help.
+const DurationForm = "a whole number with ms, s, m or h, from 1ms to 24h, such as 250ms or 5s; without a unit it is seconds"
 
-// ParseDuration reads a length of time and returns it in milliseconds, at least
-// 1: a whole number, with ms, s, m or h or with nothing, which means seconds. A
-// leading + is accepted.
+var errDuration = errors.New("allowed is " + DurationForm)
+
+// ParseDuration reads a length of time and returns it in milliseconds, 1 …
+// MaxWindow: a whole number with ms, s, m or h, or with nothing, which means
+// seconds. A leading + is accepted. The error says what was given and what is
+// allowed.
 func ParseDuration(s string) (int64, error) {
+	ms, wrong := parseDuration(s)
+	if wrong != "" {
+		return 0, fmt.Errorf("lab: %q %s; %w", s, wrong, errDuration)
+	}
+	return ms, nil
+}
+
+// parseDuration says what is wrong with s, or "".
+func parseDuration(s string) (ms int64, wrong string) {
 	number := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz")
 	suffix := s[len(number):]
 	digits := strings.TrimPrefix(number, "+")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
-		return 0, fmt.Errorf("lab: duration %q: %w", s, errDuration)
+		return 0, "is no length of time"
 	}
 	for _, u := range units {
 		if u.suffix != suffix {
 			continue
 		}
 		n, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil || n > math.MaxInt64/u.millis {
-			return 0, fmt.Errorf("lab: duration %q is more than %d ms: %w", s, int64(math.MaxInt64), errDuration)
+		switch {
+		case err != nil || n > MaxWindow/u.millis: // too many digits, or simply too much
+			return 0, "is too long"
+		case n == 0:
+			return 0, "is no time at all"
 		}
-		if n == 0 {
-			return 0, fmt.Errorf("lab: duration %q is none: %w", s, errDuration)
-		}
-		return n * u.millis, nil
+		return n * u.millis, ""
 	}
-	return 0, fmt.Errorf("lab: duration %q: %w", s, errDuration)
+	return 0, "has a unit that is not known"
+}
+
+// spell writes milliseconds the way ParseDuration reads them: with the largest
+// unit that leaves a whole number.
+func spell(ms int64) string {
+	for _, u := range []struct {
+		suffix string
+		millis int64
+	}{{"h", 3_600_000}, {"m", 60_000}, {"s", 1000}} {
+		if ms != 0 && ms%u.millis == 0 {
+			return strconv.FormatInt(ms/u.millis, 10) + u.suffix
+		}
+	}
+	return strconv.FormatInt(ms, 10) + "ms"
 }
 
 // ISODuration writes milliseconds the way ISO 8601 does: PT1M30S, PT0.5S.

@@ -1,9 +1,12 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-go/plimsoll/internal/spelling"
 )
 
 // Experiment is a named experiment.
@@ -34,8 +37,8 @@ type Prepared struct {
 	// Golden says that the constants are those of the published tables.
 	Golden bool
 	// Do runs it. It tells progress, if that is not nil, what share of the
-	// work is done.
-	Do func(progress func(share float64)) (*Findings, error)
+	// work is done, and returns the cause when ctx is done first.
+	Do func(ctx context.Context, progress func(share float64)) (*Findings, error)
 }
 
 // Fact is a number with a name, for people.
@@ -45,9 +48,17 @@ type Fact struct{ Name, Value string }
 type Findings struct {
 	Tables  []Table
 	Charts  []Chart
+	LeftOut []LeftOut
 	Preview Preview
 	Summary []string // lines for the terminal
 	Story   Story
+}
+
+// LeftOut is a file that the experiment writes at other times, and why not this
+// time. One of an earlier run is removed: it would be taken for this run's.
+type LeftOut struct {
+	File string `json:"file"` // base name
+	Why  string `json:"why"`  // a sentence
 }
 
 // Preview is the table for the terminal: columns of the first table, with a
@@ -70,7 +81,7 @@ func Find(name string) (Experiment, error) {
 		}
 		names[i] = e.Name
 	}
-	return Experiment{}, fmt.Errorf("lab: no experiment %q; there is %s", name, strings.Join(names, ", "))
+	return Experiment{}, fmt.Errorf("lab: no experiment %q; there is %s%s", name, strings.Join(names, ", "), spelling.Meant(name, names))
 }
 
 // Settings are constants that were set, by key, in the order given.
@@ -115,7 +126,7 @@ func (e *Experiment) Check(set Settings) error {
 	}
 	for _, a := range set {
 		if !slices.Contains(keys, a.Key) {
-			return fmt.Errorf("lab: %s has no setting %q; there are %s", e.Name, a.Key, strings.Join(keys, ", "))
+			return fmt.Errorf("lab: %s has no setting %q; there are %s%s", e.Name, a.Key, strings.Join(keys, ", "), spelling.Meant(a.Key, keys))
 		}
 	}
 	return nil

@@ -27,6 +27,8 @@ type Manifest struct {
 	GitSHA           string     `json:"git_sha"` // short, or "unknown"
 	CommandArgs      []string   `json:"command_args"`
 	CSVArtifacts     []Artifact `json:"csv_artifacts"`
+	// LeftOut are the files that this run has not made, if there are any.
+	LeftOut []LeftOut `json:"left_out,omitempty"`
 }
 
 // Artifact is one table in the manifest.
@@ -42,19 +44,20 @@ type Artifact struct {
 	GoldenMatch any `json:"golden_match"`
 }
 
-func (e *Experiment) manifest(o *Options, tables []Table) *Manifest {
+func (e *Experiment) manifest(o *Options, f *Findings) *Manifest {
 	m := &Manifest{
 		PostNumber: e.Post, Title: e.Title,
 		Timestamp: o.Now.UTC().Format(time.RFC3339Nano), Deterministic: o.Deterministic,
 		Duration: ISODuration(o.Duration), Concurrency: o.Concurrency, SnapshotInterval: ISODuration(o.SnapshotInterval),
 		OutputDir: o.OutputDir, GoVersion: runtime.Version(), OS: osName(), OSArch: runtime.GOARCH,
 		CPUCount: runtime.NumCPU(), GitSHA: revision(), CommandArgs: append([]string{}, o.Args...),
+		LeftOut: f.LeftOut,
 	}
 	if o.Deterministic {
 		m.Timestamp = time.Unix(0, 0).UTC().Format(time.RFC3339)
 	}
-	for i := range tables {
-		m.CSVArtifacts = append(m.CSVArtifacts, artifact(&tables[i]))
+	for i := range f.Tables {
+		m.CSVArtifacts = append(m.CSVArtifacts, artifact(&f.Tables[i]))
 	}
 	return m
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -219,7 +220,7 @@ func agree(m SLOModel, duration int64) error {
 	if err := m.Validate(duration); err != nil {
 		return err
 	}
-	r, err := m.measure(duration, nil)
+	r, err := m.measure(context.Background(), duration, nil)
 	if err != nil {
 		return err
 	}

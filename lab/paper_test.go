@@ -15,7 +15,7 @@ import (
 // published runs the experiment with the published constants.
 func published(t *testing.T) *sloResult {
 	t.Helper()
-	r, err := DefaultSLOModel().measure(5000, nil)
+	r, err := DefaultSLOModel().measure(t.Context(), 5000, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +68,8 @@ func TestPaperServedLatencyIsFlat(t *testing.T) {
 	for _, d := range doors {
 		for _, rate := range overloaded {
 			for class, s := range r.at(t, d, rate).class {
-				if s.p99() != 200 || s.sojourns.Percentile(100) != 200 {
-					t.Errorf("%v at %v rps, class %d: p99 %d ms, slowest %d ms", d, rate, class, s.p99(), s.sojourns.Percentile(100))
+				if s.SurvivorMs(99) != 200 || s.SurvivorMs(100) != 200 {
+					t.Errorf("%v at %v rps, class %d: p99 %d ms, slowest %d ms", d, rate, class, s.SurvivorMs(99), s.SurvivorMs(100))
 				}
 			}
 		}
@@ -82,7 +82,7 @@ func TestPaperBlindDegradesInLockstep(t *testing.T) {
 	r := published(t)
 	for _, rate := range overloaded {
 		p := r.at(t, core.DoorBlind, rate)
-		if d := math.Abs(p.class[critical].success() - p.class[background].success()); d > 5 {
+		if d := math.Abs(p.class[critical].SuccessPct() - p.class[background].SuccessPct()); d > 5 {
 			t.Errorf("at %v rps the classes are %v points apart", rate, d)
 		}
 		if p.met() {
@@ -96,7 +96,7 @@ func TestPaperBlindDegradesInLockstep(t *testing.T) {
 func wantSuccess(t *testing.T, r *sloResult, d core.Door, class int, want map[float64]string) {
 	t.Helper()
 	for rate, text := range want {
-		if got := one(r.at(t, d, rate).class[class].success()); got != text {
+		if got := one(r.at(t, d, rate).class[class].SuccessPct()); got != text {
 			t.Errorf("door %v, class %d, at %v rps: %s %%, the text says %s", d, class, rate, got, text)
 		}
 	}
@@ -128,7 +128,7 @@ func TestPaperFailureAtTheCeiling(t *testing.T) {
 		t.Error("the objective is met at the ceiling or above it")
 	}
 	upper := 100 * 100 / at500.offeredOf(critical)
-	if got := at500.class[critical].success(); math.Abs(got-upper) > 0.5 {
+	if got := at500.class[critical].SuccessPct(); math.Abs(got-upper) > 0.5 {
 		t.Errorf("%v %% at 500 rps; capacity over critical load is %v %%", got, upper)
 	}
 }
@@ -140,7 +140,7 @@ func TestPaperBackgroundPays(t *testing.T) {
 	wantSuccess(t, r, core.DoorPriority, background, map[float64]string{150: "59.1", 200: "36.3", 300: "12.9", 400: "3.5", 500: "1.1"})
 	for _, rate := range overloaded {
 		blind, priority := r.at(t, core.DoorBlind, rate), r.at(t, core.DoorPriority, rate)
-		if b, p := blind.class[background].success(), priority.class[background].success(); p >= b {
+		if b, p := blind.class[background].SuccessPct(), priority.class[background].SuccessPct(); p >= b {
 			t.Errorf("at %v rps background has %v %% blind and %v %% with priority", rate, b, p)
 		}
 		if d := math.Abs(blind.goodput() - priority.goodput()); d > 1.5 {
@@ -155,17 +155,17 @@ func TestPaperBackgroundPays(t *testing.T) {
 func TestPaperBurstProtection(t *testing.T) {
 	r := published(t)
 	blind, priority := r.bursts[0], r.bursts[1]
-	if n := len(blind.class[critical].arrivals); n != 48 {
+	if n := len(blind.class[critical]); n != 48 {
 		t.Errorf("%d windows, up to 4.8 s there are 48", n)
 	}
-	if got := blind.class[critical].success(11); got != 0 {
+	if got := blind.class[critical][11].SuccessPct(); got != 0 {
 		t.Errorf("blind, critical, at 1100 ms: %v %%", got)
 	}
 	if got := priority.worst(critical); got != 100 {
 		t.Errorf("priority, critical, worst window: %v %%", got)
 	}
 	for w, want := range map[int]float64{9: 100, 12: 0, 13: 0, 15: 100} {
-		if got := priority.class[background].success(w); got != want {
+		if got := priority.class[background][w].SuccessPct(); got != want {
 			t.Errorf("priority, background, at %d00 ms: %v %%, want %v", w, got, want)
 		}
 	}
@@ -203,7 +203,7 @@ func TestPaperInvalidShortWindows(t *testing.T) {
 	if err := m.Validate(201); err != nil {
 		t.Fatal(err)
 	}
-	r, err := m.measure(201, nil)
+	r, err := m.measure(t.Context(), 201, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

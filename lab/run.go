@@ -1,10 +1,9 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -32,6 +31,7 @@ type Output struct {
 	Findings   *Findings
 	Manifest   *Manifest
 	Files      []string // base names, in the order of writing
+	Removed    []string // base names of files of an earlier run that this one does not make
 }
 
 // InvalidError is an error of the options: nothing has been done.
@@ -45,33 +45,47 @@ func (e InvalidError) Unwrap() error { return e.Err }
 
 // Run runs the experiment and writes its tables, charts, report and, last, its
 // manifest into OutputDir. An [InvalidError] means that the options are wrong,
-// and that nothing was made, not even the directory; any other error comes from
-// the file system. Files of an earlier run are replaced one by one, each at
-// once: a name never holds half a file.
-func (e Experiment) Run(o Options) (*Output, error) {
+// and that nothing was made, not even the directory. When ctx is done before
+// anything is written, nothing is, and the error is the context's cause; once
+// writing has begun it is finished. Any other error comes from the file system.
+//
+// Files of an earlier run are replaced one by one, each at once: a name never
+// holds half a file. A file of an earlier run that this one does not make is
+// removed; see [LeftOut]. So is what a killed run may have left: hidden files,
+// named like a file of this experiment and a number.
+func (e Experiment) Run(ctx context.Context, o Options) (*Output, error) {
 	p, err := e.prepare(&o)
 	if err != nil {
 		return nil, InvalidError{err}
 	}
-	f, err := p.Do(o.Progress)
+	if err := writable(o.OutputDir); err != nil {
+		return nil, err
+	}
+	f, err := p.Do(ctx, o.Progress)
 	if err != nil {
 		return nil, err
 	}
-	out := &Output{Experiment: e, Options: o, Prepared: p, Findings: f, Manifest: e.manifest(&o, f.Tables)}
+	out := &Output{Experiment: e, Options: o, Prepared: p, Findings: f, Manifest: e.manifest(&o, f)}
 	files, err := out.files()
 	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if out.Removed, err = write(o.OutputDir, files, f.LeftOut); err != nil {
 		return nil, err
 	}
 	for _, file := range files {
 		out.Files = append(out.Files, file.name)
 	}
-	return out, write(o.OutputDir, files)
+	return out, nil
 }
 
 func (e *Experiment) prepare(o *Options) (*Prepared, error) {
 	switch {
 	case o.Duration < 1:
-		return nil, fmt.Errorf("lab: duration is %d ms; 1 or more is allowed", o.Duration)
+		return nil, fmt.Errorf("lab: duration is %d ms; 1 to %d is allowed", o.Duration, MaxWindow)
 	case o.OutputDir == "":
 		return nil, errors.New("lab: the output directory has no name; a path is allowed")
 	case o.Concurrency < 1:
@@ -127,55 +141,4 @@ func (o *Output) files() ([]file, error) {
 		return nil, err
 	}
 	return append(out, file{"report.html", report}, file{"manifest.json", manifest}), nil
-}
-
-// write writes every file beside its final name first, so that a disk that is
-// full, or a process that is killed, leaves what was there before.
-func write(dir string, files []file) (err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("lab: output directory: %w", err)
-	}
-	var aside []string
-	defer func() {
-		for _, name := range aside {
-			if name != "" {
-				os.Remove(name)
-			}
-		}
-	}()
-	for _, f := range files {
-		name, err := writeAside(dir, f)
-		if name != "" {
-			aside = append(aside, name)
-		}
-		if err != nil {
-			return fmt.Errorf("lab: %s: %w", filepath.Join(dir, f.name), err)
-		}
-	}
-	for i, f := range files {
-		if err := os.Rename(aside[i], filepath.Join(dir, f.name)); err != nil {
-			return fmt.Errorf("lab: %w", err)
-		}
-		aside[i] = ""
-	}
-	return nil
-}
-
-// writeAside writes a file under a name of its own, and returns it if it exists.
-func writeAside(dir string, f file) (string, error) {
-	w, err := os.CreateTemp(dir, "."+f.name+"-*")
-	if err != nil {
-		return "", err
-	}
-	_, err = w.Write(f.data)
-	if err == nil {
-		err = w.Chmod(0o644)
-	}
-	if err == nil {
-		err = w.Sync()
-	}
-	if closing := w.Close(); err == nil {
-		err = closing
-	}
-	return w.Name(), err
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-go/plimsoll/arrival"
+	"github.com/plimsoll-go/plimsoll/core"
+	"github.com/plimsoll-go/plimsoll/sim"
 )
 
 // options are those of the published run, into a directory below the test's own.
@@ -28,7 +33,7 @@ func options(t *testing.T) Options {
 
 func mustRun(t *testing.T, o Options) *Output {
 	t.Helper()
-	out, err := sloLoadControl().Run(o)
+	out, err := sloLoadControl().Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,38 +242,6 @@ func TestReportTellsTheStory(t *testing.T) {
 	}
 }
 
-// With other constants the words follow the numbers.
-func TestStories(t *testing.T) {
-	for _, c := range []struct {
-		set  string
-		want string
-	}{
-		{"rates=20,50", "Nothing had to be lost"},
-		{"service=90ms,deadline=40ms", "Nothing fits the deadline"},
-		{"service=7ms,deadline=350ms,share=0.4,rates=90,130,1500", "success did not"},
-		{"rates=0", "Nothing had to be lost"},
-		{"share=0.999,rates=1000", "latency"},
-	} {
-		set, err := ParseSettings([]string{c.set})
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := options(t)
-		o.Settings = set
-		out := mustRun(t, o)
-		if got := out.Findings.Story.Headline; !strings.Contains(got, c.want) {
-			t.Errorf("%s: %s", c.set, got)
-		}
-		var text bytes.Buffer
-		if err := out.Text(&text); err != nil || strings.Contains(text.String(), "%!") {
-			t.Errorf("%s: %v\n%s", c.set, err, text.String())
-		}
-		if page := string(read(t, "report.html")); strings.Contains(page, "%!") || strings.Contains(page, "NaN") {
-			t.Errorf("%s: a number is none", c.set)
-		}
-	}
-}
-
 // However long the run and however many the rates, the page stays small, says
 // what it leaves out, and the CSV has everything.
 func TestReportStaysSmall(t *testing.T) {
@@ -300,7 +273,48 @@ func TestReportStaysSmall(t *testing.T) {
 	}
 }
 
+// A run without a window says that it has no burst chart, everywhere, and takes
+// the one of an earlier run away, which would be taken for its own.
 func TestAShortRunHasNoBurstChart(t *testing.T) {
+	o := options(t)
+	mustRun(t, o)
+	if err := os.WriteFile("out/mine.png", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o.Duration = 299
+	out := mustRun(t, o)
+	if got := listed(t, "out"); !slices.Equal(got, []string{"bp-post5-protection.csv", "bp-post5-protection.png", "bp-post5-slo-burst.csv", "manifest.json", "mine.png", "report.html"}) {
+		t.Errorf("after a run of 299 ms there are %q", got)
+	}
+	if !slices.Equal(out.Removed, []string{burstChartFile}) || slices.Contains(out.Files, burstChartFile) {
+		t.Errorf("removed: %q, written: %q", out.Removed, out.Files)
+	}
+	var text bytes.Buffer
+	if err := out.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	for where, said := range map[string]string{"terminal": text.String(), "report": string(read(t, "report.html")), "manifest": string(read(t, "manifest.json"))} {
+		if !strings.Contains(strings.Join(strings.Fields(said), " "), "a duration of 300ms or more has one") {
+			t.Errorf("the %s does not say that a chart is left out", where)
+		}
+	}
+	if !strings.Contains(text.String(), "of an earlier run is removed") {
+		t.Errorf("nobody is told of the removal:\n%s", text.String())
+	}
+	o.Duration = 300
+	if out := mustRun(t, o); !slices.Contains(out.Files, burstChartFile) || strings.Contains(string(read(t, "manifest.json")), "left_out") {
+		t.Errorf("a run of 300 ms has a window; written: %q", out.Files)
+	}
+	if err := errors.Join(os.Remove("out/"+burstChartFile), os.MkdirAll("out/"+burstChartFile+"/theirs", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	o.Duration = 201
+	if _, err := sloLoadControl().Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("a directory in the stale chart's place: %v", err)
+	}
+}
+
+func TestARunWithoutAWindow(t *testing.T) {
 	o := options(t)
 	o.Duration = 201
 	mustRun(t, o)
@@ -355,7 +369,7 @@ func TestNothingIsMadeOfWhatIsInvalid(t *testing.T) {
 	} {
 		o := options(t)
 		spoil(&o)
-		_, err := sloLoadControl().Run(o)
+		_, err := sloLoadControl().Run(t.Context(), o)
 		if invalid := (InvalidError{}); !errors.As(err, &invalid) {
 			t.Errorf("%s: %v", what, err)
 		} else if !strings.Contains(err.Error(), "allowed") && !strings.Contains(err.Error(), "there are") {
@@ -367,7 +381,7 @@ func TestNothingIsMadeOfWhatIsInvalid(t *testing.T) {
 	}
 	o := options(t)
 	o.OutputDir = ""
-	if _, err := sloLoadControl().Run(o); !errors.As(err, new(InvalidError)) {
+	if _, err := sloLoadControl().Run(t.Context(), o); !errors.As(err, new(InvalidError)) {
 		t.Errorf("no directory: %v", err)
 	}
 }
@@ -396,7 +410,7 @@ func TestValidateRefusesWhatIsNoNumber(t *testing.T) {
 func TestCornerCases(t *testing.T) {
 	m := DefaultSLOModel()
 	m.Service, m.Deadline = 90, 40 // a bound of 0
-	r, err := m.measure(5000, nil)
+	r, err := m.measure(t.Context(), 5000, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +421,7 @@ func TestCornerCases(t *testing.T) {
 	}
 	m = DefaultSLOModel()
 	m.Rates, m.ValleyRPS, m.SpikeRPS = []float64{0}, 0, 0
-	if r, err = m.measure(5000, nil); err != nil {
+	if r, err = m.measure(t.Context(), 5000, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(r.protection().Rows[0], ","); got != "blind,0.0,0.0,100.0,100.0,0.0,0.0,yes,0.0" {
@@ -441,7 +455,7 @@ func TestWritingFails(t *testing.T) {
 	if err := os.WriteFile("out", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := sloLoadControl().Run(o)
+	_, err := sloLoadControl().Run(t.Context(), o)
 	if err == nil || errors.As(err, new(InvalidError)) {
 		t.Errorf("a file in the directory's place: %v", err)
 	}
@@ -451,7 +465,7 @@ func TestWritingFails(t *testing.T) {
 	if err := os.MkdirAll("out/manifest.json/in-the-way", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sloLoadControl().Run(o); err == nil {
+	if _, err := sloLoadControl().Run(t.Context(), o); err == nil {
 		t.Error("a directory in a file's place: no error")
 	}
 	for _, name := range listed(t, "out") {
@@ -459,12 +473,115 @@ func TestWritingFails(t *testing.T) {
 			t.Errorf("left lying about: %s", name)
 		}
 	}
-	err = write("out", []file{{"good.csv", []byte("1")}, {"no/such/dir.csv", []byte("2")}})
+	_, err = write("out", []file{{"good.csv", []byte("1")}, {"no/such/dir.csv", []byte("2")}}, nil)
 	if err == nil {
 		t.Error("a file that cannot be made: no error")
 	}
 	if _, err := os.Stat("out/good.csv"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file has its final name although another could not be written: %v", err)
+	}
+}
+
+// What a killed run has left is taken away by the next, and nothing else.
+func TestLeftoversAreSweptUp(t *testing.T) {
+	o := options(t)
+	theirs := []string{".bp-post5-protection.csv-", ".bp-post5-protection.csv-12x", ".gitignore-12", ".manifest.json", "manifest.json-12", ".mine-12"}
+	ours := []string{".bp-post5-protection.csv-123", ".bp-post5-slo-burst.png-0", ".manifest.json-4294967295", ".report.html-7"}
+	if err := os.Mkdir("out", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(slices.Clone(ours), theirs...) {
+		if err := os.WriteFile(filepath.Join("out", name), []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir("out/.report.html-8", 0o755); err != nil { // a directory is none of ours
+		t.Fatal(err)
+	}
+	for _, duration := range []int64{5000, 250} { // also of a file that this run does not make
+		o.Duration = duration
+		mustRun(t, o)
+		got := listed(t, "out")
+		for _, name := range ours {
+			if slices.Contains(got, name) {
+				t.Errorf("left lying about: %s", name)
+			}
+		}
+		for _, name := range append(theirs, ".report.html-8") {
+			if !slices.Contains(got, name) {
+				t.Errorf("%s is gone, and was not ours", name)
+			}
+		}
+		if err := os.WriteFile("out/"+ours[1], nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A file in the directory's place is found before the work is done.
+func TestTheDirectoryIsLookedAtFirst(t *testing.T) {
+	o := options(t)
+	if err := os.WriteFile("file", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o.Progress = func(float64) { t.Error("the work has begun") }
+	for _, dir := range []string{"file", "file/below", "file/further/below"} {
+		o.OutputDir = dir
+		if _, err := sloLoadControl().Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "file") || errors.As(err, new(InvalidError)) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	if err := os.Mkdir("closed", 0o555); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := os.Create("closed/try"); err == nil {
+		w.Close()
+		t.Log("the rest is left out: this user may write anywhere")
+		return
+	}
+	o.OutputDir = "closed"
+	if _, err := sloLoadControl().Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("a directory that may not be written to: %v", err)
+	}
+}
+
+// A run that is ended writes nothing, wherever it is.
+func TestARunThatIsEnded(t *testing.T) {
+	for _, after := range []int{0, 3, 16} {
+		o := options(t)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		enough := errors.New("enough")
+		steps := 0
+		o.Progress = func(float64) {
+			if steps++; steps == after {
+				cancel(enough)
+			}
+		}
+		if after == 0 {
+			cancel(enough)
+		}
+		if _, err := sloLoadControl().Run(ctx, o); !errors.Is(err, enough) {
+			t.Errorf("ended after %d steps: %v", after, err)
+		}
+		if got := listed(t, "."); len(got) != 0 {
+			t.Errorf("ended after %d steps: written: %q", after, got)
+		}
+		cancel(nil)
+	}
+}
+
+// One long run ends too, and not only between two of them.
+func TestALongRunIsEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	m := DefaultSLOModel()
+	n := 0
+	err := m.run(ctx, core.DoorBlind, arrival.Constant(1e6), MaxWindow, func(*sim.Call, bool) {
+		if n++; n == 5000 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || n > 10_000 {
+		t.Errorf("%v after %d calls", err, n)
 	}
 }
 

@@ -16,10 +16,10 @@ import (
 // arrivals per second.
 type SLOModel struct {
 	Service  int64     // how long each call runs, 1 … MaxService
-	Deadline int64     // what clients wait for, at least 1 and less than the run
+	Deadline int64     // what clients wait for, 1 … MaxWindow and less than the run
 	Share    float64   // of the arrivals that is critical, between 0 and 1
 	Rates    []float64 // of the sweep, 1 … MaxRates of them, each 0 … arrival.MaxRate
-	// The burst repeats a valley and a spike, each at least 1 ms long.
+	// The burst repeats a valley and a spike, each 1 … MaxWindow ms long.
 	ValleyRPS float64
 	Valley    int64
 	SpikeRPS  float64
@@ -28,10 +28,10 @@ type SLOModel struct {
 
 // Bounds of an experiment, which keep it from taking for ever.
 const (
-	MaxService  = int64(3_600_000) // ms
-	MaxRates    = 100              // points of a sweep
-	MaxArrivals = 1e9              // of all runs together: a few minutes
-	MaxWindow   = int64(86_400_000)
+	MaxService  = int64(3_600_000)  // ms
+	MaxRates    = 100               // points of a sweep
+	MaxArrivals = 1e9               // of all runs together: a few minutes
+	MaxWindow   = int64(86_400_000) // ms, the longest run, and any length of time that may be set
 	maxBudget   = core.MaxWaiting
 )
 
@@ -68,17 +68,17 @@ func (m *SLOModel) Ceiling() float64 { return m.Capacity() / m.Share }
 func (m *SLOModel) Validate(duration int64) error {
 	switch {
 	case m.Service < 1 || m.Service > MaxService:
-		return fmt.Errorf("lab: service is %d ms; 1 to %d is allowed", m.Service, MaxService)
-	case m.Deadline < 1:
-		return fmt.Errorf("lab: deadline is %d ms; 1 or more is allowed", m.Deadline)
+		return fmt.Errorf("lab: service is %s; 1ms to %s is allowed", spell(m.Service), spell(MaxService))
+	case duration < 1 || duration > MaxWindow:
+		return fmt.Errorf("lab: duration is %s; 1ms to %s is allowed", spell(duration), spell(MaxWindow))
+	case m.Deadline < 1 || m.Deadline > MaxWindow:
+		return fmt.Errorf("lab: deadline is %s; 1ms to %s is allowed", spell(m.Deadline), spell(MaxWindow))
 	case duration <= m.Deadline:
-		return fmt.Errorf("lab: duration is %d ms and deadline %d ms: no arrival would have its full time; a duration of more than the deadline is allowed", duration, m.Deadline)
-	case duration > MaxWindow:
-		return fmt.Errorf("lab: duration is %d ms; up to %d (24 hours) is allowed", duration, MaxWindow)
+		return fmt.Errorf("lab: duration is %s and deadline %s: no arrival would have its full time; a duration of more than the deadline is allowed", spell(duration), spell(m.Deadline))
 	case m.Budget() > maxBudget:
 		return fmt.Errorf("lab: deadline is %d times the service; up to %d times is allowed", m.Budget(), maxBudget)
-	case !(m.Share > 0 && m.Share < 1):
-		return fmt.Errorf("lab: share is %v; above 0 and below 1 is allowed", m.Share)
+	case !(m.Share > 0 && m.Share < 1): // also no number
+		return fmt.Errorf("lab: share is %v; allowed is %s", m.Share, allowedShare)
 	}
 	return m.validateDemand(duration)
 }
@@ -87,29 +87,47 @@ func (m *SLOModel) validateDemand(duration int64) error {
 	if n := len(m.Rates); n < 1 || n > MaxRates {
 		return fmt.Errorf("lab: %d rates; 1 to %d are allowed", n, MaxRates)
 	}
-	rates := []struct {
-		key string
-		rps float64
-	}{{"valley-rps", m.ValleyRPS}, {"spike-rps", m.SpikeRPS}}
 	for _, r := range m.Rates {
-		rates = append(rates, struct {
-			key string
-			rps float64
-		}{"rates", r})
-	}
-	for _, r := range rates {
-		if !(r.rps >= 0 && r.rps <= arrival.MaxRate) {
-			return fmt.Errorf("lab: %s has %v per second; 0 to %v is allowed", r.key, r.rps, float64(arrival.MaxRate))
+		if err := validRate("rates", r); err != nil {
+			return err
 		}
 	}
-	if m.Valley < 1 || m.Spike < 1 {
-		return fmt.Errorf("lab: valley is %d ms and spike %d ms; 1 or more is allowed", m.Valley, m.Spike)
+	if err := validRate("valley-rps", m.ValleyRPS); err != nil {
+		return err
+	}
+	if err := validRate("spike-rps", m.SpikeRPS); err != nil {
+		return err
+	}
+	for _, t := range []struct {
+		key string
+		ms  int64
+	}{{"valley", m.Valley}, {"spike", m.Spike}} {
+		if t.ms < 1 || t.ms > MaxWindow {
+			return fmt.Errorf("lab: %s is %s; 1ms to %s is allowed", t.key, spell(t.ms), spell(MaxWindow))
+		}
 	}
 	if n := m.work(duration); n > MaxArrivals {
-		return fmt.Errorf("lab: these rates make about %.2g arrivals; up to %.0e in all runs together are allowed, so shorten the run or lower the rates", n, MaxArrivals)
+		return fmt.Errorf("lab: these rates make about %.0f arrivals in all runs together; up to %.0f are allowed, so shorten the run or lower the rates", n, MaxArrivals)
 	}
 	return nil
 }
+
+func validRate(key string, rps float64) error {
+	if !(rps >= 0 && rps <= arrival.MaxRate) { // also no number
+		return fmt.Errorf("lab: %s has %s per second; allowed is %s", key, decimal(rps), allowedRate())
+	}
+	return nil
+}
+
+// allowedShare and allowedRate say what may be set, in every message about it.
+const allowedShare = "a plain number above 0 and below 1, such as 0.25"
+
+func allowedRate() string {
+	return fmt.Sprintf("a plain number from 0 to %s, such as 300", decimal(arrival.MaxRate))
+}
+
+// decimal writes a number with all its digits and no exponent.
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // work estimates the arrivals and the segments of all runs.
 func (m *SLOModel) work(duration int64) float64 {
@@ -165,14 +183,14 @@ const (
 
 func sloSettings() []Setting {
 	return []Setting{
-		{"service", "10ms", "how long each call runs"},
-		{"deadline", "200ms", "what clients wait for; it also sets the bound: capacity × deadline"},
-		{"share", "0.25", "of the arrivals that is critical, between 0 and 1"},
-		{"rates", "50,100,150,200,300,400,500", "offered in the sweep, per second"},
-		{"valley-rps", "80", "rate of the burst's valley"},
-		{"valley", "1000ms", "its length"},
-		{"spike-rps", "360", "rate of the burst's spike"},
-		{"spike", "500ms", "its length"},
+		{"service", "10ms", "how long each call runs, 1ms to 1h; one server, so 10ms is a capacity of 100 a second"},
+		{"deadline", "200ms", "how long clients wait, shorter than the run; the bound is capacity × deadline"},
+		{"share", "0.25", "which part of the calls is critical, above 0 and below 1"},
+		{"rates", "50,100,150,200,300,400,500", "the offered loads of the sweep, calls per second: 1 to 100 of them, each 0 to 1000000"},
+		{"valley-rps", "80", "the burst's rate between spikes, calls per second"},
+		{"valley", "1000ms", "how long it lasts"},
+		{"spike-rps", "360", "the burst's rate in a spike, calls per second"},
+		{"spike", "500ms", "how long it lasts"},
 	}
 }
 
@@ -193,22 +211,22 @@ func (m *SLOModel) set(a Assignment) (err error) {
 	case "deadline":
 		m.Deadline, err = a.duration()
 	case "share":
-		m.Share, err = a.number()
+		m.Share, err = a.number(allowedShare)
 	case "rates":
 		m.Rates = nil
 		for _, v := range a.Values {
-			r, err := parseNumber(a.Key, v)
+			r, err := parseNumber(a.Key, v, allowedRate())
 			if err != nil {
 				return err
 			}
 			m.Rates = append(m.Rates, r)
 		}
 	case "valley-rps":
-		m.ValleyRPS, err = a.number()
+		m.ValleyRPS, err = a.number(allowedRate())
 	case "valley":
 		m.Valley, err = a.duration()
 	case "spike-rps":
-		m.SpikeRPS, err = a.number()
+		m.SpikeRPS, err = a.number(allowedRate())
 	case "spike":
 		m.Spike, err = a.duration()
 	default:
@@ -222,26 +240,27 @@ func (a *Assignment) duration() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ms, err := ParseDuration(v)
-	if err != nil {
-		return 0, fmt.Errorf("lab: %s: %s", a.Key, strings.TrimPrefix(err.Error(), "lab: "))
+	ms, wrong := parseDuration(v)
+	if wrong != "" {
+		return 0, fmt.Errorf("lab: %s is %q, which %s; %w", a.Key, v, wrong, errDuration)
 	}
 	return ms, nil
 }
 
-func (a *Assignment) number() (float64, error) {
+func (a *Assignment) number(allowed string) (float64, error) {
 	v, err := a.single()
 	if err != nil {
 		return 0, err
 	}
-	return parseNumber(a.Key, v)
+	return parseNumber(a.Key, v, allowed)
 }
 
 // parseNumber reads a plain decimal number: no sign, exponent, infinity or hex.
-func parseNumber(key, s string) (float64, error) {
+// What is allowed of its size is for Validate to hold, and for both to say.
+func parseNumber(key, s, allowed string) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || strings.Trim(s, "0123456789.") != "" {
-		return 0, fmt.Errorf("lab: %s is %q; allowed is a number of 0 or more, like 300 or 0.25", key, s)
+		return 0, fmt.Errorf("lab: %s is %q; allowed is %s", key, s, allowed)
 	}
 	return v, nil
 }

@@ -12,13 +12,14 @@ const maxPlotted = 300
 
 const chartTop = 105 // percent: 100 is not the edge
 
-// charts are the two pictures. One of no windows is not made.
-func (r *sloResult) charts() []Chart {
-	var out []Chart
-	if r.model.windows(r.duration) > 0 {
-		out = append(out, r.burstChart())
+const burstChartFile = "bp-post5-slo-burst.png"
+
+// charts are the two pictures. One of no windows is not made, and it is said why.
+func (r *sloResult) charts() ([]Chart, []LeftOut) {
+	if r.model.windows(r.duration) == 0 {
+		return []Chart{r.protectionChart()}, []LeftOut{{burstChartFile, r.noBurstChart()}}
 	}
-	return append(out, r.protectionChart())
+	return []Chart{r.burstChart(), r.protectionChart()}, nil
 }
 
 func target(from, to float64) Line {
@@ -39,8 +40,8 @@ func (r *sloResult) burstChart() Chart {
 	n := min(r.model.windows(r.duration), maxPlotted)
 	m := &r.model
 	c := Chart{
-		File: "bp-post5-slo-burst.png", YMax: chartTop,
-		Title:  fmt.Sprintf("Success through repeated bursts: %v rps for %s, then %v rps for %s", m.ValleyRPS, human(m.Valley), m.SpikeRPS, human(m.Spike)),
+		File: burstChartFile, YMax: chartTop,
+		Title:  fmt.Sprintf("Success through repeated bursts: %s rps for %s, then %s rps for %s", decimal(m.ValleyRPS), human(m.Valley), decimal(m.SpikeRPS), human(m.Spike)),
 		YLabel: fmt.Sprintf("%% of arrivals served within %s, by %d ms window of arrival", human(m.Deadline), windowSize),
 		XLabel: "time of arrival, s",
 	}
@@ -52,7 +53,7 @@ func (r *sloResult) burstChart() Chart {
 		l := s.line
 		for w := range n {
 			l.X = append(l.X, float64(w*windowSize)/1000)
-			l.Y = append(l.Y, r.bursts[s.door].class[s.class].success(w))
+			l.Y = append(l.Y, r.bursts[s.door].class[s.class][w].SuccessPct())
 		}
 		c.Lines = append(c.Lines, l)
 	}
@@ -62,7 +63,7 @@ func (r *sloResult) burstChart() Chart {
 func (r *sloResult) protectionChart() Chart {
 	c := Chart{
 		File: "bp-post5-protection.png", YMax: chartTop,
-		Title:  fmt.Sprintf("Whose work survives: success by offered load (ceiling %s rps)", short(r.model.Ceiling())),
+		Title:  fmt.Sprintf("Whose work survives: success by offered load (ceiling %s)", r.model.ceilingText()),
 		YLabel: fmt.Sprintf("%% of arrivals served within %s", human(r.model.Deadline)),
 		XLabel: "offered load, rps (measured over the scored window)",
 	}
@@ -72,7 +73,7 @@ func (r *sloResult) protectionChart() Chart {
 		points := sorted(r.points[s.door])
 		for _, p := range points {
 			l.X = append(l.X, p.offered())
-			l.Y = append(l.Y, p.class[s.class].success())
+			l.Y = append(l.Y, p.class[s.class].SuccessPct())
 		}
 		c.Lines = append(c.Lines, l)
 	}

@@ -1,5 +1,7 @@
 package lab
 
+import "context"
+
 // sloLoadControl is the experiment of the bounded system whose door knows
 // whose work may be lost.
 func sloLoadControl() Experiment {
@@ -24,8 +26,8 @@ func prepareSLO(set Settings, duration int64) (*Prepared, error) {
 	return &Prepared{
 		Facts:  m.facts(duration),
 		Golden: m.isDefault() && duration == 5000,
-		Do: func(progress func(float64)) (*Findings, error) {
-			r, err := m.measure(duration, progress)
+		Do: func(ctx context.Context, progress func(float64)) (*Findings, error) {
+			r, err := m.measure(ctx, duration, progress)
 			if err != nil {
 				return nil, err
 			}
@@ -35,9 +37,11 @@ func prepareSLO(set Settings, duration int64) (*Prepared, error) {
 }
 
 func (r *sloResult) findings() *Findings {
+	charts, left := r.charts()
 	return &Findings{
-		Tables: []Table{r.protection(), r.burst()},
-		Charts: r.charts(),
+		Tables:  []Table{r.protection(), r.burst()},
+		Charts:  charts,
+		LeftOut: left,
 		Preview: Preview{
 			Heads:   []string{"policy", "offered", "critical", "crit ok%", "bg ok%", "crit p99 ms", "SLO met", "goodput"},
 			Columns: []int{0, 1, 2, 3, 4, 5, 7, 8},

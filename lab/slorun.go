@@ -1,79 +1,72 @@
 package lab
 
 import (
+	"context"
 	"math"
 	"strconv"
 
 	"github.com/plimsoll-go/plimsoll/arrival"
 	"github.com/plimsoll-go/plimsoll/core"
 	"github.com/plimsoll-go/plimsoll/sim"
+	"github.com/plimsoll-go/plimsoll/slo"
 )
 
 // doors are compared in this order.
 var doors = [...]core.Door{core.DoorBlind, core.DoorPriority}
-
-// classScore counts the scored arrivals of one class in one run.
-type classScore struct {
-	arrivals, ok int64
-	sojourns     Histogram // of the served
-}
-
-// success is in percent of the arrivals, 100 if there are none.
-func (s *classScore) success() float64 { return percent(s.ok, s.arrivals) }
-
-func percent(part, whole int64) float64 {
-	if whole == 0 {
-		return 100
-	}
-	return float64(100*float64(part)) / float64(whole)
-}
-
-func (s *classScore) p99() int64 { return s.sojourns.Percentile(99) }
 
 // sloPoint is one run of the sweep.
 type sloPoint struct {
 	door    core.Door
 	rate    float64 // nominal
 	seconds float64 // scored
-	class   [2]classScore
+	// class are the scores by class. A call that was served ended in time, so
+	// it is ok, and every other one was refused.
+	class [2]slo.Score
 }
 
 func (p *sloPoint) offered() float64 {
-	return float64(p.class[critical].arrivals+p.class[background].arrivals) / p.seconds
+	return float64(p.arrivals()) / p.seconds
 }
 
 func (p *sloPoint) offeredOf(class int) float64 {
-	return float64(p.class[class].arrivals) / p.seconds
+	return float64(p.class[class].Arrivals) / p.seconds
 }
 
 func (p *sloPoint) goodput() float64 {
-	return float64(p.class[critical].ok+p.class[background].ok) / p.seconds
+	return float64(p.served()) / p.seconds
 }
 
-func (p *sloPoint) met() bool { return p.class[critical].success() >= sloTarget }
+func (p *sloPoint) arrivals() uint64 {
+	return p.class[critical].Arrivals + p.class[background].Arrivals
+}
 
-// tally counts the scored arrivals of one class by window of arrival.
-type tally struct{ arrivals, ok []int64 }
+func (p *sloPoint) served() uint64 { return p.class[critical].OK() + p.class[background].OK() }
 
-// sloBurst is one run of the burst.
+// met says that the objective holds. Where nobody critical came it does.
+func (p *sloPoint) met() bool { return p.class[critical].SuccessPct() >= sloTarget }
+
+// sloBurst is one run of the burst: the scored arrivals by class and by window
+// of arrival.
 type sloBurst struct {
 	door  core.Door
-	class [2]tally
+	class [2][]slo.Point
 }
 
-// run drives the bounded system over a curve and hands every scored arrival,
-// of each class the time from arrival to end, and whether it was served.
-func (m *SLOModel) run(door core.Door, curve arrival.Curve, duration int64, scored func(c *sim.Call, served bool)) error {
-	source, err := arrival.NewTiled(curve, duration)
+// run drives the bounded system over a curve. It hands over every arrival that
+// has its full deadline before the end of the run, once it has ended, and says
+// whether it was served; the call is only lent.
+func (m *SLOModel) run(ctx context.Context, door core.Door, curve arrival.Curve, duration int64, scored func(c *sim.Call, served bool)) error {
+	tiled, err := arrival.NewTiled(curve, duration)
 	if err != nil {
 		return err
 	}
+	source := &interruptible{Source: tiled, ctx: ctx}
 	classes, err := arrival.NewClasses(sloSeed, m.Share)
 	if err != nil {
 		return err
 	}
 	limit := float64(duration - m.Deadline)
-	return sim.Slots{
+	err = sim.Slots{
 		Gate: m.gate(door), Service: float64(m.Service), Duration: duration, Exact: true, Arrivals: source,
 		Class: func() int {
 			if classes.Next() {
@@ -87,17 +80,38 @@ func (m *SLOModel) run(door core.Door, curve arrival.Curve, duration int64, scor
 			}
 		},
 	}.Run()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// interruptible are arrivals that cease when ctx is done, and with them a run
+// that may take minutes. Whoever reads them looks at ctx afterwards.
+type interruptible struct {
+	arrival.Source
+	ctx context.Context
+	n   uint
+}
+
+// Next implements arrival.Source.
+func (s *interruptible) Next() (ms float64, ok bool) {
+	s.n++
+	if s.n%1024 == 0 && s.ctx.Err() != nil {
+		return 0, false
+	}
+	return s.Source.Next()
 }
 
 // sweep is one point: a constant rate at one door.
-func (m *SLOModel) sweep(door core.Door, rate float64, duration int64) (*sloPoint, error) {
+func (m *SLOModel) sweep(ctx context.Context, door core.Door, rate float64, duration int64) (*sloPoint, error) {
 	p := &sloPoint{door: door, rate: rate, seconds: max(0.001, float64(duration-m.Deadline)/1000)}
-	err := m.run(door, arrival.Constant(rate), duration, func(c *sim.Call, served bool) {
+	err := m.run(ctx, door, arrival.Constant(rate), duration, func(c *sim.Call, served bool) {
 		s := &p.class[c.Class]
-		s.arrivals++
+		s.Arrivals++
 		if served {
-			s.ok++
-			s.sojourns.Record(int64(math.Round(c.Ended - c.Arrived)))
+			s.Outcomes[core.OK]++
+			s.Survivors.AddMs(int64(math.Round(c.Ended - c.Arrived)))
 		}
 	})
 	return p, err
@@ -106,20 +120,20 @@ func (m *SLOModel) sweep(door core.Door, rate float64, duration int64) (*sloPoin
 // windows is the number of whole windows in the scored part of the run.
 func (m *SLOModel) windows(duration int64) int { return int((duration - m.Deadline) / windowSize) }
 
-func (m *SLOModel) runBurst(door core.Door, duration int64) (*sloBurst, error) {
+func (m *SLOModel) runBurst(ctx context.Context, door core.Door, duration int64) (*sloBurst, error) {
 	b := &sloBurst{door: door}
 	n := m.windows(duration)
 	for k := range b.class {
-		b.class[k] = tally{make([]int64, n), make([]int64, n)}
+		b.class[k] = make([]slo.Point, n)
 	}
-	err := m.run(door, m.burst(), duration, func(c *sim.Call, served bool) {
+	err := m.run(ctx, door, m.burst(), duration, func(c *sim.Call, served bool) {
 		w := int(c.Arrived / windowSize)
 		if w >= n {
 			return
 		}
-		b.class[c.Class].arrivals[w]++
+		b.class[c.Class][w].Arrivals++
 		if served {
-			b.class[c.Class].ok[w]++
+			b.class[c.Class][w].OK++
 		}
 	})
 	return b, err
@@ -134,7 +148,7 @@ type sloResult struct {
 }
 
 // measure makes all runs.
-func (m SLOModel) measure(duration int64, progress func(float64)) (*sloResult, error) {
+func (m SLOModel) measure(ctx context.Context, duration int64, progress func(float64)) (*sloResult, error) {
 	r := &sloResult{model: m, duration: duration}
 	done, all := 0.0, m.work(duration)
 	step := func(n float64) {
@@ -145,14 +159,14 @@ func (m SLOModel) measure(duration int64, progress func(float64)) (*sloResult, e
 	}
 	for d, door := range doors {
 		for _, rate := range m.Rates {
-			p, err := m.sweep(door, rate, duration)
+			p, err := m.sweep(ctx, door, rate, duration)
 			if err != nil {
 				return nil, err
 			}
 			r.points[d] = append(r.points[d], p)
 			step(arrival.Constant(rate).Count(duration))
 		}
-		b, err := m.runBurst(door, duration)
+		b, err := m.runBurst(ctx, door, duration)
 		if err != nil {
 			return nil, err
 		}
@@ -177,8 +191,8 @@ func (r *sloResult) protection() Table {
 				met = "yes"
 			}
 			t.Rows = append(t.Rows, []string{
-				p.door.String(), one(p.offered()), one(p.offeredOf(critical)), one(c.success()), one(b.success()),
-				one(float64(c.p99())), one(float64(b.p99())), met, one(p.goodput()),
+				p.door.String(), one(p.offered()), one(p.offeredOf(critical)), one(c.SuccessPct()), one(b.SuccessPct()),
+				one(float64(c.SurvivorMs(99))), one(float64(b.SurvivorMs(99))), met, one(p.goodput()),
 			})
 		}
 	}
@@ -195,12 +209,10 @@ func (r *sloResult) burst() Table {
 		row := []string{strconv.Itoa(w * windowSize)}
 		for class := range 2 {
 			for _, b := range r.bursts {
-				row = append(row, one(b.class[class].success(w)))
+				row = append(row, one(b.class[class][w].SuccessPct()))
 			}
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
-
-func (t *tally) success(w int) float64 { return percent(t.ok[w], t.arrivals[w]) }

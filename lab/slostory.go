@@ -3,263 +3,240 @@ package lab
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/plimsoll-go/plimsoll/arrival"
+	"github.com/plimsoll-go/plimsoll/slo"
 )
 
 func (m *SLOModel) facts(duration int64) []Fact {
 	return []Fact{
 		{"capacity", fmt.Sprintf("%s rps: one server, %s a call", short(m.Capacity()), human(m.Service))},
 		{"deadline", human(m.Deadline)},
-		{"bound", fmt.Sprintf("%d in the system: capacity × deadline", m.Budget())},
-		{"critical share", strconv.FormatFloat(m.Share, 'g', -1, 64)},
+		{"bound", fmt.Sprintf("%d in the system: capacity × deadline%s", m.Budget(), m.rounded())},
+		{"critical share", decimal(m.Share)},
 		{"SLO", fmt.Sprintf("%.0f %% of critical arrivals within the deadline", sloTarget)},
-		{"ceiling", fmt.Sprintf("%s rps: capacity ÷ critical share", short(m.Ceiling()))},
+		{"ceiling", m.ceilingText() + ": capacity ÷ critical share"},
 		{"window", fmt.Sprintf("%s, the first %s scored", ISODuration(duration), ISODuration(duration-m.Deadline))},
 	}
 }
+
+// rounded says that the bound is not quite what the server can do in time.
+func (m *SLOModel) rounded() string {
+	if m.Deadline%m.Service != 0 {
+		return ", rounded"
+	}
+	return ""
+}
+
+// ceilingText is the ceiling for people. With a share that is next to nothing
+// the number would fill a line and mean nothing.
+func (m *SLOModel) ceilingText() string {
+	if c := m.Ceiling(); c <= arrival.MaxRate {
+		return short(c) + " rps"
+	}
+	return "above " + decimal(arrival.MaxRate) + " rps"
+}
+
+// fits says that a call which is started at once ends within its deadline. If
+// not, nothing is ever started, whatever the bound.
+func (m *SLOModel) fits() bool { return m.Service <= m.Deadline }
 
 // pair is one offered rate at both doors.
 type pair struct{ blind, priority *sloPoint }
 
 // gain is what the priority door adds to critical success, in points.
 func (p pair) gain() float64 {
-	return p.priority.class[critical].success() - p.blind.class[critical].success()
+	return p.priority.class[critical].SuccessPct() - p.blind.class[critical].SuccessPct()
 }
 
 // saves says that the priority door keeps the objective where blind does not.
 func (p pair) saves() bool { return p.priority.met() && !p.blind.met() }
 
+// differs says that the doors differ in what they did for critical calls.
+func (p pair) differs() bool { return p.saves() || p.gain() >= 1 }
+
+// lost says that somebody was not served, at either door.
+func (p pair) lost() bool {
+	return p.blind.served() < p.blind.arrivals() || p.priority.served() < p.priority.arrivals()
+}
+
+func (r *sloResult) pairs() []pair {
+	all := make([]pair, len(r.points[0]))
+	for i := range all {
+		all[i] = pair{r.points[0][i], r.points[1][i]}
+	}
+	return all
+}
+
 // exhibit is the rate that shows best what the doors do: one where priority
-// keeps the objective and blind does not, if there is one; the largest gain
-// among those.
+// keeps the objective and blind does not, if there is one, and the largest gain
+// among those. Where the doors make no difference it is the highest rate at
+// which anything was lost.
 func (r *sloResult) exhibit() pair {
-	best := pair{r.points[0][0], r.points[1][0]}
-	for i := range r.points[0] {
-		p := pair{r.points[0][i], r.points[1][i]}
-		if p.saves() != best.saves() {
-			if p.saves() {
-				best = p
-			}
-		} else if p.gain() > best.gain() {
+	all := r.pairs()
+	best := all[0]
+	for _, p := range all[1:] {
+		if p.saves() && !best.saves() || p.saves() == best.saves() && p.gain() > best.gain() {
+			best = p
+		}
+	}
+	if best.differs() {
+		return best
+	}
+	for _, p := range all {
+		if p.lost() && (!best.lost() || p.blind.offered() > best.blind.offered()) {
 			best = p
 		}
 	}
 	return best
 }
 
-// lost says whether any scored arrival of the sweep was not served.
-func (r *sloResult) lost() bool {
-	for _, points := range r.points {
-		for _, p := range points {
-			for k := range p.class {
-				if p.class[k].ok < p.class[k].arrivals {
-					return true
-				}
-			}
-		}
+// came is how many scored arrivals of a class the sweep had, at each door.
+func (r *sloResult) came(class int) (n uint64) {
+	for _, p := range r.points[0] {
+		n += p.class[class].Arrivals
 	}
-	return false
+	return n
 }
 
-func pct(v float64) string { return one(v) + " %" }
+// outcome is what a sweep came to, and so what there is to tell of it.
+type outcome uint8
+
+const (
+	nobodyCame outcome = iota
+	nobodyServed
+	nothingLost
+	nobodyCritical
+	nobodyElse   // all are critical: nobody's place can be taken
+	noDifference // between the doors
+	sameLatency  // they differ, and no survivor's latency shows it
+	otherLatency
+)
+
+func (r *sloResult) outcome() outcome {
+	x := r.exhibit()
+	switch {
+	case r.came(critical)+r.came(background) == 0:
+		return nobodyCame
+	case !r.model.fits():
+		return nobodyServed
+	case !slices.ContainsFunc(r.pairs(), pair.lost):
+		return nothingLost
+	case r.came(critical) == 0:
+		return nobodyCritical
+	case r.came(background) == 0:
+		return nobodyElse
+	case !x.differs():
+		return noDifference
+	case r.alike(x):
+		return sameLatency
+	}
+	return otherLatency
+}
+
+// pct writes one decimal as the tables do, and never rounds a loss, or a
+// success, away.
+func pct(v float64) string {
+	switch {
+	case v < 100 && v >= 99.95:
+		return "more than 99.9 %"
+	case v > 0 && v < 0.05:
+		return "less than 0.1 %"
+	}
+	return one(v) + " %"
+}
+
+// p99 is the survivors' p99 in milliseconds. Three digits are kept of it and
+// rounded up, so it may read beyond the deadline; but nobody who was served was
+// served late.
+func (r *sloResult) p99(s *slo.Score) int64 { return min(s.SurvivorMs(99), r.model.Deadline) }
+
+// p99Text is the survivors' p99 for people, also of nobody.
+func (r *sloResult) p99Text(s *slo.Score) string {
+	switch v := r.p99(s); {
+	case s.OK() == 0:
+		return "none"
+	case v >= slo.MaxLatency:
+		return human(slo.MaxLatency) + " or more"
+	default:
+		return strconv.FormatInt(v, 10) + " ms"
+	}
+}
+
+// alike says that the survivors of both doors are about as quick.
+func (r *sloResult) alike(x pair) bool {
+	blind, priority := &x.blind.class[critical], &x.priority.class[critical]
+	if blind.OK() == 0 || priority.OK() == 0 {
+		return false
+	}
+	b, q := r.p99(blind), r.p99(priority)
+	return math.Abs(float64(b-q)) <= 0.1*float64(max(b, q))
+}
 
 // latencies says how the two doors' survivors compare.
-func (p pair) latencies() (text string, alike bool) {
-	b, q := p.blind.class[critical].p99(), p.priority.class[critical].p99()
+func (r *sloResult) latencies(x pair) string {
+	b, q := r.p99Text(&x.blind.class[critical]), r.p99Text(&x.priority.class[critical])
 	if b == q {
-		return fmt.Sprintf("%d ms behind either door", b), true
+		return b + " behind either door"
 	}
-	return fmt.Sprintf("%d ms behind the blind door and %d ms behind the priority door", b, q), math.Abs(float64(b-q)) <= 0.1*float64(max(b, q))
+	return b + " behind the blind door and " + q + " behind the priority door"
 }
 
+// summary is for the terminal.
 func (r *sloResult) summary() []string {
 	m := &r.model
 	x := r.exhibit()
-	lines := []string{
-		fmt.Sprintf("Capacity %s rps. Ceiling %s rps: beyond it critical traffic alone is more than the server can do.", short(m.Capacity()), short(m.Ceiling())),
-	}
-	if !r.lost() {
-		lines = append(lines, "Nothing was lost at any of these rates: offer more to see the doors differ.")
-	} else {
-		text, _ := x.latencies()
-		lines = append(lines,
-			fmt.Sprintf("At %s rps critical success is %s blind and %s with priority.", one(x.blind.offered()), pct(x.blind.class[critical].success()), pct(x.priority.class[critical].success())),
-			fmt.Sprintf("The p99 of what was served is %s: survivors do not know who is missing.", text),
-			fmt.Sprintf("Background pays: %s there. A class is critical only while another may be lost.", pct(x.priority.class[background].success())))
+	lines := []string{fmt.Sprintf("Capacity %s rps. Ceiling %s: beyond it critical traffic alone is more than the server can do.", short(m.Capacity()), m.ceilingText())}
+	success := fmt.Sprintf("At %s rps critical success is %s blind and %s with priority.",
+		one(x.blind.offered()), pct(x.blind.class[critical].SuccessPct()), pct(x.priority.class[critical].SuccessPct()))
+	switch r.outcome() {
+	case nobodyCame:
+		lines = append(lines, "Nobody came in the sweep: set rates above 0.")
+	case nobodyServed:
+		lines = []string{
+			fmt.Sprintf("Nobody was served: a call runs for %s and its client waits for %s.", human(m.Service), human(m.Deadline)),
+			"Nothing that is begun could end in time, so nothing is begun, and the doors have nothing to decide.",
+		}
+	case nothingLost:
+		lines = append(lines, "Nothing was lost at any rate of the sweep: offer more to see the doors differ.")
+	case nobodyCritical:
+		lines = append(lines, "Something was lost, but nobody critical came: set a higher share, or a longer run.")
+	case nobodyElse:
+		lines = append(lines, success, "Nobody but critical calls came: there was nobody whose place could be taken.")
+	case noDifference:
+		lines = append(lines, success, "The doors made no difference. "+r.why(x))
+	default:
+		lines = append(lines, success,
+			fmt.Sprintf("The p99 of the critical calls that were served is %s: survivors do not know who is missing.", r.latencies(x)),
+			r.paid(x)+" A class is critical only while another may be lost.")
 	}
 	return append(lines, "A synthetic model: its numbers do not carry over to a service, its mechanism does.")
 }
 
-func (r *sloResult) story() Story {
-	s := Story{Caveats: r.caveats()}
-	x := r.exhibit()
-	latency, alike := x.latencies()
-	c, q := &x.blind.class[critical], &x.priority.class[critical]
+// paid says what background had, if there was any.
+func (r *sloResult) paid(x pair) string {
+	blind, priority := &x.blind.class[background], &x.priority.class[background]
 	switch {
-	case r.model.Budget() == 0:
-		s.Headline = "Nothing fits the deadline"
-		s.Lede = fmt.Sprintf("A call runs for %s and its client waits for %s: the bound is no request at all, and everything that came was refused.", human(r.model.Service), human(r.model.Deadline))
-		return s
-	case !r.lost():
-		s.Headline = "Nothing had to be lost"
-		s.Lede = "At every rate of this sweep the server kept up, and the doors had nothing to decide. Offer more than it can do to see them differ."
-	case alike:
-		s.Headline = "The latency looked the same. The success did not."
-		s.Lede = fmt.Sprintf("At %s requests a second, %s what the server can do, the slowest of a hundred critical requests that were served took %s. A latency panel shows no difference. One door served %s of the critical requests that came, the other %s.",
-			one(x.blind.offered()), r.times(x.blind.offered()), latency, pct(c.success()), pct(q.success()))
-	default:
-		s.Headline = "What the survivors’ latency does not say"
-		s.Lede = fmt.Sprintf("At %s requests a second, %s what the server can do, the blind door served %s of the critical requests that came, and the priority door %s. The latency of those that were served (p99: %s) says nothing about those that were not.",
-			one(x.blind.offered()), r.times(x.blind.offered()), pct(c.success()), pct(q.success()), latency)
+	case priority.Arrivals == 0:
+		return "No background call came there to pay."
+	case priority.SuccessPct() >= blind.SuccessPct():
+		return fmt.Sprintf("Background has %s there, and %s blind.", pct(priority.SuccessPct()), pct(blind.SuccessPct()))
 	}
-	if r.lost() {
-		s.Panels = r.panels(x)
-	}
-	s.Sections = []Section{r.trap(x), r.ceiling(), r.throughBurst()}
-	return s
+	return fmt.Sprintf("Background pays: %s there.", pct(priority.SuccessPct()))
 }
 
-func (r *sloResult) times(offered float64) string {
-	return short(offered/r.model.Capacity()) + " times"
-}
-
-func (r *sloResult) panels(x pair) []Panel {
-	at := fmt.Sprintf("at %s rps", one(x.blind.offered()))
-	values := func(text func(p *sloPoint) string, mood func(p *sloPoint) string) []Value {
-		return []Value{{"blind door", text(x.blind), mood(x.blind)}, {"priority door", text(x.priority), mood(x.priority)}}
-	}
-	plain := func(*sloPoint) string { return "plain" }
-	return []Panel{
-		{
-			Question: "What a latency panel sees",
-			Values: values(func(p *sloPoint) string { return fmt.Sprintf("%d ms", p.class[critical].p99()) }, func(p *sloPoint) string {
-				if p.class[critical].p99() <= r.model.Deadline {
-					return "good"
-				}
-				return "bad"
-			}),
-			Note: fmt.Sprintf("p99 of the critical requests that were served, %s; deadline %s", at, human(r.model.Deadline)),
-		},
-		{
-			Question: "What critical clients got",
-			Values: values(func(p *sloPoint) string { return pct(p.class[critical].success()) }, func(p *sloPoint) string {
-				if p.met() {
-					return "good"
-				}
-				return "bad"
-			}),
-			Note: fmt.Sprintf("of all critical requests, served within the deadline, %s; objective %.0f %%", at, sloTarget),
-		},
-		{
-			Question: "Who paid",
-			Values:   values(func(p *sloPoint) string { return pct(p.class[background].success()) }, plain),
-			Note:     "of all background requests, served within the deadline, " + at,
-		},
-	}
-}
-
-func (r *sloResult) trap(x pair) Section {
-	c, b := &x.blind.class[critical], &x.blind.class[background]
-	s := Section{Heading: "The trap: counting only those who got through"}
-	p := fmt.Sprintf("The system is bounded: at most %d requests are in it, because that is what the server can finish within the deadline of %s, and what can no longer finish in time is dropped before it costs anything. So whatever is served at all is served in time, under any load and behind any door. That is a good property, and it makes the latency of the served useless as a health signal: it cannot be bad.",
-		r.model.Budget(), human(r.model.Deadline))
-	s.Paragraphs = []string{p}
-	if c.arrivals > c.ok {
-		s.Paragraphs = append(s.Paragraphs, fmt.Sprintf(
-			"Behind the blind door, at %s rps, %s of %s critical requests were refused or expired, and none of them left a latency. Success has to be counted over everything that arrived: %s of the critical and %s of the background requests were served. A door that does not ask whose work it is loses both alike.",
-			one(x.blind.offered()), strconv.FormatInt(c.arrivals-c.ok, 10), strconv.FormatInt(c.arrivals, 10), pct(c.success()), pct(b.success())))
-	}
-	s.Paragraphs = append(s.Paragraphs, "The priority door decides beforehand. A critical request that finds the system full takes the place of the background request that came last, and is refused only when no background request waits. Nothing adapts, nothing is learnt; only the victim is another.")
-	return s
-}
-
-func (r *sloResult) ceiling() Section {
-	chart := r.protectionChart()
+// why says, as far as it can be seen, why the doors made no difference.
+func (r *sloResult) why(x pair) string {
 	m := &r.model
-	s := Section{Heading: "The ceiling, and who pays below it", Chart: &chart, Caveat: fmt.Sprintf(
-		"Rates are those of the scored window of %s: arrivals after %s have no full deadline left, take part, and count nowhere. So an offered rate is not the round number it was meant to be, and goodput (up to %s rps here) can read above the capacity of %s rps.",
-		human(r.duration-m.Deadline), human(r.duration-m.Deadline), one(r.bestGoodput()), short(m.Capacity()))}
-	s.Paragraphs = append(s.Paragraphs, fmt.Sprintf(
-		"Priority makes no capacity. Critical work alone fills the server at capacity ÷ share = %s ÷ %s = %s rps offered. Below that, its failures can be handed to background work; above it no background work given up makes the server time that is missing. It is a boundary of what is possible, not a promise that everything up to it passes: close to it, timing alone decides.",
-		short(m.Capacity()), strconv.FormatFloat(m.Share, 'g', -1, 64), short(m.Ceiling())))
-	var kept, missed []string
-	for _, p := range sorted(r.points[1]) {
-		t := fmt.Sprintf("%s rps (critical %s, background %s)", one(p.offered()), pct(p.class[critical].success()), pct(p.class[background].success()))
-		if p.met() {
-			kept = append(kept, t)
-		} else {
-			missed = append(missed, t)
-		}
+	switch load := x.blind.offeredOf(critical); {
+	case m.Budget() == 1:
+		return "The bound is one request: it runs, and none waits whose place could be taken."
+	case load > m.Capacity():
+		return fmt.Sprintf("Critical requests alone were %s rps there, more than the server can do.", one(load))
+	case x.blind.met():
+		return "Hardly any critical request was lost to begin with."
 	}
-	if len(kept) > 0 {
-		s.Paragraphs = append(s.Paragraphs, "In this run the priority door kept the objective at "+list(kept)+".")
-	}
-	if len(missed) > 0 {
-		s.Paragraphs = append(s.Paragraphs, "It missed it at "+list(missed)+".")
-	}
-	s.Paragraphs = append(s.Paragraphs, "What background loses is the price, not a side effect. A critical class exists only where another class is genuinely allowed to fail; without that agreement every request is critical, and there is nothing to evict.")
-	return s
-}
-
-func (r *sloResult) bestGoodput() (best float64) {
-	for _, points := range r.points {
-		for _, p := range points {
-			best = max(best, p.goodput())
-		}
-	}
-	return best
-}
-
-// list joins with commas and an "and", and leaves out the middle of long ones.
-func list(items []string) string {
-	if n := len(items); n > 6 {
-		items = append(append(items[:3:3], "…"), items[n-2:]...)
-	}
-	if len(items) == 1 {
-		return items[0]
-	}
-	return strings.Join(items[:len(items)-1], ", ") + " and " + items[len(items)-1]
-}
-
-func (r *sloResult) throughBurst() Section {
-	m := &r.model
-	s := Section{Heading: "Through the burst"}
-	n := m.windows(r.duration)
-	if n == 0 {
-		s.Paragraphs = []string{fmt.Sprintf("The run is too short for a single scored window of %d ms.", windowSize)}
-		return s
-	}
-	chart := r.burstChart()
-	s.Chart = &chart
-	blind, priority, paid := r.bursts[0].worst(critical), r.bursts[1].worst(critical), r.bursts[1].worst(background)
-	s.Paragraphs = append(s.Paragraphs, fmt.Sprintf(
-		"The second run alternates %v rps for %s with %v rps for %s; in the spikes about %s critical requests arrive a second. In its worst window the blind door served %s of the critical arrivals, the priority door %s. Background went down to %s behind the priority door: it takes the burst.",
-		m.ValleyRPS, human(m.Valley), m.SpikeRPS, human(m.Spike), short(m.SpikeRPS*m.Share), pct(blind), pct(priority), pct(paid)))
-	s.Caveat = fmt.Sprintf("The table and the chart of the burst hold success by window of arrival and no latency; nothing is claimed about latency within a window. A window of %d ms holds few critical requests, so single windows jump.", windowSize)
-	return s
-}
-
-// worst is the lowest success of any window.
-func (b *sloBurst) worst(class int) float64 {
-	low := 100.0
-	for w := range b.class[class].arrivals {
-		low = min(low, b.class[class].success(w))
-	}
-	return low
-}
-
-func (r *sloResult) caveats() []string {
-	m := &r.model
-	c := []string{
-		"A model, not a service: one server with a service time that never varies, arrivals like clockwork, no network, no retries, and clients that never leave early. Its numbers do not carry over to production; its mechanism does.",
-		fmt.Sprintf("Rates and goodput are those of the scored window of %s, the run less one deadline. They are not closed-loop throughput.", human(r.duration-m.Deadline)),
-		"Percentiles are over the scored requests that were served. They leave out exactly what went wrong, which is the point of this experiment.",
-		"The burst is recorded as success per window of arrival; no latency is claimed for any window.",
-		fmt.Sprintf("Classes are drawn from a fixed seed (%d), so every rate and both doors see the same ones. Nothing else is random.", sloSeed),
-	}
-	if !m.isDefault() || r.duration != 5000 {
-		c = append(c, "The published tables belong to other constants or another duration than these; the manifest says that the checksums differ, as they must.")
-	}
-	return c
+	return "At the moments that counted no background request waited whose place could be taken."
 }

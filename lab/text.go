@@ -27,6 +27,12 @@ func (o *Output) Text(w io.Writer) error {
 	for _, c := range o.Findings.Charts {
 		fmt.Fprintf(&b, "chart   %s\n", c.File)
 	}
+	for _, l := range o.Findings.LeftOut {
+		fmt.Fprintf(&b, "chart   %s is left out\n%s\n", l.File, indented(l.Why))
+	}
+	for _, name := range o.Removed {
+		fmt.Fprintf(&b, "        %s of an earlier run is removed\n", name)
+	}
 	b.WriteString("report  report.html\nfacts   manifest.json\n\n")
 	box(&b, o.Findings.Summary)
 	_, err := io.WriteString(w, b.String())
@@ -87,15 +93,35 @@ func box(b *strings.Builder, lines []string) {
 	b.WriteString("└" + rule + "┘\n")
 }
 
+// indented breaks a sentence into lines that stand under a name.
+func indented(s string) string {
+	const margin = "        "
+	lines := wrap(s, boxWidth-len(margin))
+	for i, l := range lines {
+		lines[i] = margin + strings.TrimLeft(l, " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// wrap breaks a line at spaces, and indents what it goes on with. A word that is
+// longer than a line, such as a path, stays whole: better a crooked frame than
+// a broken path.
 func wrap(line string, width int) []string {
+	const indent = "  "
 	var out []string
+	margin := ""
 	for utf8.RuneCountInString(line) > width {
-		at := strings.LastIndexByte(string([]rune(line)[:width+1]), ' ')
+		text := strings.TrimPrefix(line, margin)
+		head := string([]rune(line)[:width+1])[len(margin):]
+		at := strings.LastIndexByte(head, ' ')
 		if at <= 0 {
-			break // one long word; better a crooked frame than a broken path
+			at = strings.IndexByte(text, ' ') // the long word's end
 		}
-		out = append(out, line[:at])
-		line = "  " + line[at+1:]
+		if at <= 0 {
+			break
+		}
+		out = append(out, margin+text[:at])
+		line, margin = indent+text[at+1:], indent
 	}
 	return append(out, line)
 }

@@ -35,23 +35,24 @@ func (s *Score) Judge(class string, objective float64, deadline int64) Verdict {
 	case s.Counted() == 0:
 		v.Text = fmt.Sprintf("No %s call was made.", class)
 	case objective == 0:
-		v.Text = fmt.Sprintf("%s of %s calls succeeded; the class has no objective and may be lost.", pct(v.SuccessPct), class)
+		v.Text = fmt.Sprintf("%s of %s calls succeeded; the class has no objective and may be lost.", Pct(v.SuccessPct), class)
 	case v.Met:
-		v.Text = fmt.Sprintf("%s of %s calls succeeded, which meets the objective of %s.", pct(v.SuccessPct), class, plain(objective))
+		v.Text = fmt.Sprintf("%s of %s calls succeeded, which meets the objective of %s.", Pct(v.SuccessPct), class, plain(objective))
 	case v.Trap:
 		v.Text = fmt.Sprintf("Only %s of %s calls succeeded where %s is the objective, and no latency shows it: the survivors' p99 is %d ms and %s of the admitted succeeded. The %s that were refused are in neither figure.",
-			pct(v.SuccessPct), class, plain(objective), p99, pct(s.AdmittedPct()), pct(s.RefusedPct()))
+			Pct(v.SuccessPct), class, plain(objective), p99, Pct(s.AdmittedPct()), Pct(s.RefusedPct()))
 	default:
-		v.Text = fmt.Sprintf("Only %s of %s calls succeeded where %s is the objective.", pct(v.SuccessPct), class, plain(objective))
+		v.Text = fmt.Sprintf("Only %s of %s calls succeeded where %s is the objective.", Pct(v.SuccessPct), class, plain(objective))
 	}
 	if s.Left > 0 {
-		v.Text += fmt.Sprintf(" %s left early, while waiting, and are not counted.", pct(s.LeftPct()))
+		v.Text += fmt.Sprintf(" %s left early, while waiting, and are not counted.", Pct(s.LeftPct()))
 	}
 	return v
 }
 
-// pct writes a percentage with one decimal, and never rounds a miss to 100.
-func pct(p float64) string {
+// Pct writes a percentage for people, with one decimal. It never rounds a miss
+// to 100: what is above 99.9 and below 100 is 99.9.
+func Pct(p float64) string {
 	if p < 100 && p > 99.9 {
 		p = 99.9
 	}

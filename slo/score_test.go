@@ -210,10 +210,10 @@ func TestTheSurvivorTrapIsSaidInWords(t *testing.T) {
 }
 
 func TestAMissIsNeverWrittenAsAHundred(t *testing.T) {
-	if got := pct(99.97); got != "99.9 %" {
+	if got := Pct(99.97); got != "99.9 %" {
 		t.Errorf("99.97 is written %q", got)
 	}
-	if got := pct(100); got != "100.0 %" {
+	if got := Pct(100); got != "100.0 %" {
 		t.Errorf("100 is written %q", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-go/plimsoll/load"
+	"github.com/plimsoll-go/plimsoll/slo"
 	"github.com/plimsoll-go/plimsoll/web"
 )
 
@@ -55,9 +56,9 @@ func (l *Live) run(ctx context.Context, say func(string)) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		say(fmt.Sprintf("  critical %.1f %%, background %.1f %% (predicted %.1f and %.1f)",
-			p.Measured.CriticalSuccessPct, p.Measured.BackgroundSuccessPct,
-			p.Predicted.CriticalSuccessPct, p.Predicted.BackgroundSuccessPct))
+		say(fmt.Sprintf("  critical %s, background %s (predicted %s and %s)",
+			slo.Pct(p.Measured.CriticalSuccessPct), slo.Pct(p.Measured.BackgroundSuccessPct),
+			slo.Pct(p.Predicted.CriticalSuccessPct), slo.Pct(p.Predicted.BackgroundSuccessPct)))
 		result.Phases = append(result.Phases, p)
 	}
 	result.Verdicts, result.Warnings = verdicts(c, l.phases, result), warnings(result)

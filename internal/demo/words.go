@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/plimsoll-go/plimsoll/slo"
 	"github.com/plimsoll-go/plimsoll/web"
 )
 
@@ -43,8 +44,8 @@ func trap(r *Result) string {
 		return ""
 	}
 	return fmt.Sprintf("Seen by a dashboard of latencies the policies are alike: the survivors' p99 is %.0f ms and %.0f ms, the success of the admitted %s and %s. Counting everybody, %s and %s of critical calls succeeded.",
-		first.SurvivorP99, best.SurvivorP99, pct(first.AdmittedSuccessPct), pct(best.AdmittedSuccessPct),
-		pct(first.CriticalSuccessPct), pct(best.CriticalSuccessPct))
+		first.SurvivorP99, best.SurvivorP99, slo.Pct(first.AdmittedSuccessPct), slo.Pct(best.AdmittedSuccessPct),
+		slo.Pct(first.CriticalSuccessPct), slo.Pct(best.CriticalSuccessPct))
 }
 
 // agrees says how far the prediction was off.
@@ -120,7 +121,7 @@ func (r *Result) Print(w io.Writer) error {
 
 func row(w io.Writer, name string, f *Figures) {
 	fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%.0f ms\t%.0f ms\t%.0f ms\t\n", name,
-		pct(f.CriticalSuccessPct), pct(f.BackgroundSuccessPct), f.GoodputRPS, f.SurvivorP99, f.CriticalP95, f.CriticalP99)
+		slo.Pct(f.CriticalSuccessPct), slo.Pct(f.BackgroundSuccessPct), f.GoodputRPS, f.SurvivorP99, f.CriticalP95, f.CriticalP99)
 }
 
 // reasons are the refusals, the commonest first.
@@ -147,14 +148,6 @@ func counted(by map[string]uint64) []string {
 		out[i] = fmt.Sprintf("%d %s", by[k], k)
 	}
 	return out
-}
-
-// pct writes one decimal and never rounds a loss away.
-func pct(p float64) string {
-	if p < 100 && p > 99.9 {
-		p = 99.9
-	}
-	return fmt.Sprintf("%.1f %%", p)
 }
 
 func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
