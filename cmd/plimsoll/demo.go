@@ -8,11 +8,11 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
+	"strconv"
 	"sync"
-	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-go/plimsoll/internal/demo"
 	"github.com/plimsoll-go/plimsoll/web"
@@ -32,50 +32,73 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "See on real sockets what a bound with a decision behind it is worth",
 		Long: `Demo starts a real service that can do 100 calls a second, the proxy of
-plimsoll serve before it, and an open-loop load of three times as much, a quarter
-of it critical. The same calls are made three times: with a door that is blind,
-with one that lets critical calls take the place of waiting background calls, and
-with one that also runs them first.
+plimsoll serve before it, and a load that makes three times as many, a quarter of
+them critical, and does not slow down when answers do not come. It makes the
+same calls three times, under three policies:
 
-It prints what was measured beside what the simulator, which runs the same core
-on the same arrivals, predicts. A page shows it live. Everything happens on the
-loopback interface; nothing is installed and nothing is left behind.
+  blind          whoever finds the system full is refused, critical or not
+  priority-door  a critical call takes the place of a waiting background call
+  priority       the same, and critical calls also run first
 
-Bursty arrivals are a second at 80/300 of the rate, then half a second at 360/300.`,
+It takes about 40 seconds and prints what was measured, and beside it what the
+simulator, which runs the same core on the same arrivals, predicts. A page shows
+it live. Everything happens on the loopback interface; nothing is installed and
+nothing is left behind. At a terminal the page stays until you press Ctrl-C.
+
+What was stopped by Ctrl-C before the end has no figures; the exit status is 130.
+
+Arrivals: constant is one every so many milliseconds, poisson draws them at
+random, and bursty is a second at 0.27 times the rate, then half a second at 1.2
+times. A length of time needs its unit: 500ms, 12s, 1m.`,
 		Example: `  plimsoll demo
   plimsoll demo --arrivals poisson --duration 30s
+  plimsoll demo --rate 500 --addr 127.0.0.1:0
   plimsoll demo --json --no-web | jq '.phases[].measured.critical_success_pct'`,
-		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
 				return usageError(err)
 			}
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := untilSignal(c.Context())
 			defer stop()
 			return o.run(ctx, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
-	f := c.Flags()
-	f.Float64Var(&o.cfg.Rate, "rate", o.cfg.Rate, "calls a second that are offered")
-	f.DurationVar(&o.cfg.Duration, "duration", o.cfg.Duration, "length of each of the three phases")
-	f.StringVar(&o.cfg.Arrivals, "arrivals", o.cfg.Arrivals, "constant, poisson or bursty")
-	f.Int64Var(&o.cfg.Seed, "seed", o.cfg.Seed, "seed of the classes, and of poisson arrivals")
-	f.DurationVar(&o.cfg.Deadline, "deadline", o.cfg.Deadline, "patience of the clients")
-	f.BoolVar(&o.asJSON, "json", false, "print one JSON object instead of a table")
-	f.BoolVar(&o.noWeb, "no-web", false, "serve no page")
-	f.StringVar(&o.addr, "addr", "127.0.0.1:8090", "address of the page; a free port of the same host when it is taken")
+	o.register(c.Flags())
 	return c
 }
 
+func (o *demoOptions) register(f *pflag.FlagSet) {
+	rate := fmt.Sprintf("%d to %d", demo.MinRate, demo.MaxRate)
+	patience := fmt.Sprintf("%v to %v", demo.MinDeadline, demo.MaxDeadline)
+	f.SortFlags = false
+	f.Float64Var(&o.cfg.Rate, "rate", o.cfg.Rate, "calls that are made, per second, "+rate)
+	f.DurationVar(&o.cfg.Duration, "duration", o.cfg.Duration, "how long each of the three phases lasts, longer than the deadline, up to 1h")
+	f.StringVar(&o.cfg.Arrivals, "arrivals", o.cfg.Arrivals, "how calls come: constant, poisson or bursty")
+	f.DurationVar(&o.cfg.Deadline, "deadline", o.cfg.Deadline, "how long clients wait for an answer, "+patience)
+	f.Int64Var(&o.cfg.Seed, "seed", o.cfg.Seed, "another seed draws other classes, and other poisson arrivals")
+	f.BoolVar(&o.asJSON, "json", false, "print one JSON object instead of a table")
+	f.BoolVar(&o.noWeb, "no-web", false, "serve no page")
+	f.StringVar(&o.addr, "addr", "127.0.0.1:8090", "`HOST:PORT` of the page; another port of the host when it is taken, and port 0 is any")
+	allow(f, "rate", "a number from "+rate+" calls a second, such as 300")
+	allow(f, "duration", "a length of time with its unit, up to 1h, such as 500ms or 12s")
+	allow(f, "deadline", "a length of time with its unit, "+patience+", such as 200ms")
+	allow(f, "arrivals", "constant, poisson or bursty")
+	allow(f, "addr", allowedAddr)
+}
+
+const allowedAddr = "HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:8090 or [::1]:0"
+
+// validate says what is wrong with the flags. Nothing has been started yet.
 func (o *demoOptions) validate() error {
 	if err := o.cfg.Validate(); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	if o.noWeb {
-		return nil
+	_, port, err := net.SplitHostPort(o.addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
 	}
-	if _, _, err := net.SplitHostPort(o.addr); err != nil {
-		return fmt.Errorf("demo: --addr is %q; HOST:PORT is expected: %w", o.addr, err)
+	if err != nil {
+		return fmt.Errorf("demo: --addr is %q; allowed is %s", o.addr, allowedAddr)
 	}
 	return nil
 }
@@ -104,7 +127,7 @@ func (o *demoOptions) measure(ctx context.Context, live *demo.Live, stdout, stde
 	result, err := live.Run(ctx, func(line string) { fmt.Fprintln(stderr, line) })
 	switch {
 	case ctx.Err() != nil:
-		return errors.New("demo: stopped before the end, so there are no figures")
+		return stoppedError("demo: stopped before the end, so there are no figures")
 	case err != nil:
 		return err
 	case o.asJSON:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,18 +45,27 @@ func labCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab [NAME]",
 		Short: "Run a named experiment on the simulator and write what it found",
-		Long: `Runs a named experiment and writes its tables (CSV), charts (PNG), a report to
-read (report.html) and a manifest that says how they came about (manifest.json).
-Every decision in it is made by the machine that the proxy runs.
+		Long: `Lab runs a named experiment in virtual time and writes what it found into
+--output-dir: tables (CSV), charts (PNG), a report to read in a browser
+(report.html), and a manifest that says how they came about (manifest.json).
+Every decision in it is made by the machine that the proxy runs. Files of an
+earlier run there are replaced; nothing is written if anything on the command
+line is wrong.
 
-Without a name it lists the experiments. Nothing is written if anything on the
-command line is wrong.
+Without a name it lists the experiments.
+
+A length of time, in a flag and in --set, is a whole number with ms, s, m or h,
+from 1ms to 24h, such as 250ms or 5s. A bare number is taken as seconds: 5 is 5s.
+
+The exit status is 1 if the constants and the duration are those of published
+tables and the tables come out differently.
 
 Experiments:
 ` + labList(),
 		Example: `  plimsoll lab
   plimsoll lab slo-load-control --deterministic --duration 5s --output-dir out
-  plimsoll lab slo-load-control --duration=20s --set share=0.4 --set rates=90,130,1500`,
+  plimsoll lab slo-load-control --duration 20s --set share=0.4 --set rates=90,130,1500
+  plimsoll lab slo-load-control --set service=7ms,deadline=350ms --json | jq '.tables[0].rows'`,
 		DisableFlagParsing: true, // the manifest records the words as they were given
 	}
 	f.register(c.Flags())
@@ -77,16 +87,20 @@ Experiments:
 
 func (f *labFlags) register(s *pflag.FlagSet) {
 	s.SortFlags = false
-	s.Var(&f.duration, "duration", "length of the run: a whole number with ms, s, m or h (default 30s)")
+	s.Var(&f.duration, "duration", "how long the simulated run is (default 30s; the published tables are of 5s)")
 	s.StringVar(&f.dir, "output-dir", "./results", "directory to write to, made if it is missing")
-	s.BoolVar(&f.deterministic, "deterministic", false, "write the epoch for the time, so that the same command writes the same bytes")
-	s.StringArrayVar(&f.set, "set", nil, "set a constant: key=value,… (repeatable; rates=90,130 is a list)")
-	s.IntVar(&f.concurrency, "concurrency", 100, "recorded in the manifest")
-	s.Var(&f.interval, "snapshot-interval", "recorded in the manifest (default 1s)")
-	s.BoolVar(&f.json, "json", false, "print manifest and tables as one JSON object")
+	s.BoolVar(&f.deterministic, "deterministic", false, "write 1970 for the time of the run, so that the same command writes the same bytes")
+	s.StringArrayVar(&f.set, "set", nil, "set a constant of the experiment, `KEY=VALUE`; may be repeated, or several with commas; rates=90,130 is a list")
+	s.IntVar(&f.concurrency, "concurrency", 100, "written into the manifest, without effect on the run; 1 or more")
+	s.Var(&f.interval, "snapshot-interval", "written into the manifest, without effect on the run (default 1s)")
+	s.BoolVar(&f.json, "json", false, "print manifest and tables as one JSON object instead of the text; the files are written all the same")
 	for _, name := range []string{"duration", "snapshot-interval"} {
 		s.Lookup(name).DefValue = "" // said in the words above
+		allow(s, name, lab.DurationForm)
 	}
+	allow(s, "concurrency", "a whole number of 1 or more, such as 100")
+	allow(s, "output-dir", "a path")
+	allow(s, "set", "KEY=VALUE, such as share=0.4")
 }
 
 // parse reads the words after "lab". It says what is allowed when it fails.
@@ -95,10 +109,7 @@ func (f *labFlags) parse(c *cobra.Command, words []string) (name string, help bo
 		if errors.Is(err, pflag.ErrHelp) {
 			return "", true, nil
 		}
-		if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
-			return "", false, invalidFlag(invalid)
-		}
-		return "", false, fmt.Errorf("%w; %s takes %s", err, c.CommandPath(), flagNames(c.Flags()))
+		return "", false, c.FlagErrorFunc()(c, err)
 	}
 	if help, _ := c.Flags().GetBool("help"); help {
 		return "", true, nil
@@ -106,40 +117,22 @@ func (f *labFlags) parse(c *cobra.Command, words []string) (name string, help bo
 	switch rest := c.Flags().Args(); len(rest) {
 	case 0:
 		if c.Flags().NFlag() > 0 {
-			return "", false, fmt.Errorf("no experiment is named; there is %s", labNames())
+			return "", false, fmt.Errorf("lab: no experiment is named; there is %s", strings.Join(labNames(), ", "))
 		}
 		return "", false, nil
 	case 1:
 		return rest[0], false, nil
 	default:
-		return "", false, fmt.Errorf("unexpected word %q after %q; one name is allowed, and %s", rest[1], rest[0], flagNames(c.Flags()))
+		return "", false, fmt.Errorf("lab: unexpected word %q after %q; one name is allowed, and the flags %s%s",
+			rest[1], rest[0], dashed(flagNames(c)), flagMeant(rest[1], flagNames(c)))
 	}
 }
 
-// invalidFlag says what a flag allows instead of the value that it got.
-func invalidFlag(e *pflag.InvalidValueError) error {
-	allowed := e.Unwrap().Error()
-	switch e.GetFlag().Value.Type() {
-	case "int":
-		allowed = "a whole number of 1 or more is allowed"
-	case "bool":
-		allowed = "nothing, true or false is allowed"
-	}
-	return fmt.Errorf("--%s is %q: %s", e.GetFlag().Name, e.GetValue(), allowed)
-}
-
-func flagNames(s *pflag.FlagSet) string {
-	var names []string
-	s.VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return strings.Join(names, ", ")
-}
-
-func labNames() string {
-	var names []string
+func labNames() (names []string) {
 	for _, e := range lab.Experiments() {
 		names = append(names, e.Name)
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // labList describes every experiment and what can be set.
@@ -147,9 +140,9 @@ func labList() string {
 	var b strings.Builder
 	for _, e := range lab.Experiments() {
 		fmt.Fprintf(&b, "  %s  %s\n", e.Name, e.Title)
-		fmt.Fprintf(&b, "      %s\n      --set takes:\n", e.About)
+		fmt.Fprintf(&b, "      %s\n      --set takes, with these defaults:\n", e.About)
 		for _, s := range e.Settings {
-			fmt.Fprintf(&b, "        %-30s %s\n", s.Key+"="+s.Default, s.Means)
+			fmt.Fprintf(&b, "        %-34s %s\n", s.Key+"="+s.Default, s.Means)
 		}
 	}
 	return b.String()
@@ -164,7 +157,9 @@ func (f *labFlags) run(c *cobra.Command, name string, words []string) error {
 	if err != nil {
 		return usageError(err)
 	}
-	out, err := e.Run(lab.Options{
+	ctx, stop := untilSignal(c.Context())
+	defer stop()
+	out, err := e.Run(ctx, lab.Options{
 		Duration: int64(f.duration), OutputDir: f.dir, Deterministic: f.deterministic,
 		Concurrency: f.concurrency, SnapshotInterval: int64(f.interval), Settings: set,
 		Args: append([]string{"lab"}, words...), Now: time.Now(),
@@ -172,7 +167,11 @@ func (f *labFlags) run(c *cobra.Command, name string, words []string) error {
 	})
 	if invalid := (lab.InvalidError{}); errors.As(err, &invalid) {
 		return usageError(err)
-	} else if err != nil {
+	}
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return stoppedError("lab: stopped before the end; nothing was written")
+	case err != nil:
 		return exitError{exitMachine, err}
 	}
 	return f.print(c, out)
@@ -191,7 +190,7 @@ func (f *labFlags) print(c *cobra.Command, out *lab.Output) error {
 		return exitError{exitMachine, err}
 	}
 	if out.Departs() {
-		return exitError{exitNo, errors.New("a table is not the published one, although its constants are; see golden_match in manifest.json")}
+		return exitError{exitNo, errors.New("lab: a table is not the published one, although its constants are; see golden_match in manifest.json")}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -22,7 +23,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(context.Background())
+	err := unknownCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(context.Background())
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -34,8 +38,20 @@ func run(args []string, stdout, stderr io.Writer) int {
 	default: // the command line itself was not understood
 		exit.code = exitUsage
 	}
-	if text := err.Error(); text != "" {
-		fmt.Fprintf(stderr, "plimsoll: %s\n", text)
-	}
+	say(stderr, err.Error())
 	return exit.code
+}
+
+// say writes a message, every line with the program's name before it, but for
+// lines that are indented and so belong to the one above.
+func say(w io.Writer, text string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSuffix(line, "\n"); line == "" {
+			continue
+		}
+		if line[0] != ' ' && line[0] != '\t' {
+			line = "plimsoll: " + line
+		}
+		fmt.Fprintln(w, line)
+	}
 }

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"fmt"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 // rootCommand builds the whole command tree. Each command is made by a function
 // in a file of its own, so a new command is that file and a line here.
@@ -18,17 +14,21 @@ Every place where work can pile up gets a bound, every wait a deadline, every
 refusal is said out loud and has had no effect, and when not everything can
 survive, whose work does has been decided beforehand.
 
-Exit status: 0 good, 1 the answer is no, 2 usage or configuration is wrong,
-3 the machine or the network failed.`,
+New here? "plimsoll demo" shows in a minute, on this machine alone, what that is
+worth. "plimsoll serve" then puts it before a service of yours.
+
+Exit status: 0 good; 1 it worked, and the answer is no; 2 the command line or a
+configuration is wrong, and nothing was begun; 3 the machine or the network
+failed; 130 stopped by Ctrl-C or SIGTERM before it was done.`,
 		Example: `  plimsoll demo
   plimsoll serve --listen :8080 --upstream http://127.0.0.1:9000 --workers 4
-  plimsoll version`,
+  plimsoll check plimsoll.yaml
+  plimsoll lab slo-load-control --duration 5s --output-dir out`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		checkCommand(),
 		demoCommand(),
@@ -36,6 +36,9 @@ Exit status: 0 good, 1 the answer is no, 2 usage or configuration is wrong,
 		serveCommand(),
 		versionCommand(),
 	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	explainWords(root)
 	return root
 }
 
