@@ -58,7 +58,7 @@ func probe(ctx context.Context, c *Config) (Calibration, error) {
 
 func probeWith(ctx context.Context, c *Config, a *arrangement, epoch time.Time, seen *watch) (Calibration, error) {
 	var answers []load.Result
-	_, err := load.Run(ctx, load.Config{
+	report, err := load.Run(ctx, load.Config{
 		URL: a.url, ClassHeader: classHeader, Epoch: epoch,
 		Header:  http.Header{stampsHeader: {"1"}},
 		Results: func(r load.Result) { answers = append(answers, r) },
@@ -75,13 +75,23 @@ func probeWith(ctx context.Context, c *Config, a *arrangement, epoch time.Time, 
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
 	calls, err := align(answers, seen.ran)
-	if err != nil {
+	switch late := a.upstream.lateP99(); {
+	case err == nil:
+	case !report.Kept():
+		return Calibration{}, fmt.Errorf("%w (%v): %w", errBusy, report, err)
+	case late > upstreamTolerance:
+		return Calibration{}, fmt.Errorf("%w (the service was %v late at the 99th percentile): %w", errBusy, late, err)
+	default:
 		return Calibration{}, err
 	}
 	k := calibrate(calls)
 	k.Margin = millis(a.gate.Status().Pools[0].Margin)
 	return k, nil
 }
+
+// errBusy says that the probe failed where a machine that had time for it would
+// probably not have failed it.
+var errBusy = errors.New("demo: this machine is too busy to measure anything; close what else is running and try again")
 
 // paced makes n calls, one each gap.
 func paced(gap time.Duration, n int) func(func(load.Shot) bool) {

@@ -1,6 +1,8 @@
 package demo
 
 import (
+	"time"
+
 	"github.com/plimsoll-go/plimsoll/core"
 	"github.com/plimsoll-go/plimsoll/slo"
 )
@@ -39,12 +41,24 @@ type Phase struct {
 	PredictedUpstreamCalls int64 `json:"predicted_upstream_calls"`
 	// LoadLag is how late the load was with its own schedule, and LoadKept
 	// whether that is little enough for the figures to mean something.
-	LoadLagP50  float64 `json:"load_lag_p50_ms"`
-	LoadLagP99  float64 `json:"load_lag_p99_ms"`
-	LoadLagMax  float64 `json:"load_lag_max_ms"`
-	LoadKept    bool    `json:"load_kept"`
-	MarginAtEnd float64 `json:"margin_at_end_ms"` // that the gate had learnt
+	LoadLagP50 float64 `json:"load_lag_p50_ms"`
+	LoadLagP99 float64 `json:"load_lag_p99_ms"`
+	LoadLagMax float64 `json:"load_lag_max_ms"`
+	LoadKept   bool    `json:"load_kept"`
+	// UpstreamLateP99 is how late the upstream was with its own schedule, and
+	// UpstreamKept whether that is little enough.
+	UpstreamLateP99 float64 `json:"upstream_late_p99_ms"`
+	UpstreamKept    bool    `json:"upstream_kept"`
+	MarginAtEnd     float64 `json:"margin_at_end_ms"` // that the gate had learnt
 }
+
+// upstreamTolerance is how late the 99th percentile of the upstream's answers
+// may be for its schedule to count as kept: as much as a load may be.
+const upstreamTolerance = 3 * time.Millisecond
+
+// kept says that neither the load nor the upstream was held up by this machine.
+// Of a phase that was not kept the figures prove nothing about the gate.
+func (p *Phase) kept() bool { return p.LoadKept && p.UpstreamKept }
 
 // Figures are measured or predicted. Success counts everybody who asked, and
 // latencies those who were answered, both from the instant at which a call was

@@ -121,13 +121,14 @@ func (l *Live) fire(ctx context.Context, ph *phase, a *arrangement) (Phase, erro
 func (l *Live) sum(ph *phase, a *arrangement, report load.Report) Phase {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	board := ph.board.All()
+	board, late := ph.board.All(), a.upstream.lateP99()
 	p := Phase{
 		Policy: ph.policy.id, Door: ph.policy.door.String(), Order: ph.policy.order.String(),
 		Measured: figuresOf(ph.board), Predicted: ph.predicted.figures,
 		Scored: board.Arrivals, UpstreamCalls: a.upstream.calls.Load(), PredictedUpstreamCalls: ph.predicted.calls,
 		LoadLagP50: millis(report.LagP50), LoadLagP99: millis(report.LagP99), LoadLagMax: millis(report.LagMax),
-		LoadKept:    report.Kept(),
+		LoadKept:        report.Kept(),
+		UpstreamLateP99: millis(late), UpstreamKept: late <= upstreamTolerance,
 		MarginAtEnd: millis(a.gate.Status().Pools[0].Margin),
 	}
 	p.count(&ph.all)

@@ -33,36 +33,57 @@ func short() Config {
 	return c
 }
 
-// The whole demo on real sockets, short. What must hold on any machine: every
-// call is accounted for, a refused one never reached the upstream, and the
-// policies differ in the way that they are there for. How much they do is
-// printed by the demo itself and depends on the machine.
+// The whole demo on real sockets, short. On any machine every call is accounted
+// for, a refused one never reached the upstream, and the page says what the
+// result says. That the policies differ in the way that they are there for is
+// held of a machine that had time for the demo: where the load or the upstream
+// was held up, which the demo measures of itself, it is run again, and in the
+// end left out with the reason. How much the policies differ is printed by the
+// demo and depends on the machine.
 func TestTheWholeDemo(t *testing.T) {
+	const attempts = 4
+	var held []string
+	for range attempts {
+		why := wholeDemo(t)
+		if why == "" || t.Failed() {
+			return
+		}
+		held = append(held, why)
+		t.Logf("once more: %s", why)
+	}
+	t.Skipf("left out, %d times: what the policies are worth cannot be told while this machine is so busy: %s", attempts, strings.Join(held, "; "))
+}
+
+// wholeDemo runs it once, and says what this machine held up, if anything.
+func wholeDemo(t *testing.T) (held string) {
+	t.Helper()
 	live, err := New(short())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var lines []string
 	r, err := live.Run(t.Context(), func(s string) { lines = append(lines, s) })
-	if err != nil {
+	switch {
+	case errors.Is(err, errBusy):
+		return err.Error()
+	case err != nil:
 		t.Fatal(err)
 	}
 	if len(r.Phases) != 3 || len(lines) != 7 {
 		t.Fatalf("%d phases, %d lines: %q", len(r.Phases), len(lines), lines)
 	}
+	for i := range r.Phases {
+		accounted(t, &r.Phases[i])
+	}
+	saysTheSame(t, live, r)
+	if len(r.Warnings) > 0 {
+		return strings.Join(r.Warnings, " ")
+	}
 	for _, p := range r.Phases {
-		sum := p.OK + p.Late + p.Failed + p.Cancelled
-		var refused uint64
-		for _, n := range p.Refused {
-			refused += n
+		if !p.kept() {
+			t.Errorf("%s was held up, and there is no warning", p.Policy)
 		}
-		if p.Arrivals != sum+refused || p.Arrivals < 450 {
-			t.Errorf("%s: %d arrivals, %d accounted for", p.Policy, p.Arrivals, sum+refused)
-		}
-		if calls := uint64(p.UpstreamCalls); calls < p.OK || calls > p.Arrivals-refused {
-			t.Errorf("%s: the upstream saw %d calls; %d were ok, and of %d arrivals %d were refused", p.Policy, calls, p.OK, p.Arrivals, refused)
-		}
-		if refused == 0 {
+		if len(p.Refused) == 0 {
 			t.Errorf("%s: three times the capacity, and nobody was refused", p.Policy)
 		}
 		if p.Failed > 0 {
@@ -73,6 +94,28 @@ func TestTheWholeDemo(t *testing.T) {
 	if both.CriticalSuccessPct < blind.CriticalSuccessPct+20 {
 		t.Errorf("critical success is %.1f %% blind and %.1f %% with priority", blind.CriticalSuccessPct, both.CriticalSuccessPct)
 	}
+	return ""
+}
+
+// accounted holds what is true on any machine.
+func accounted(t *testing.T, p *Phase) {
+	t.Helper()
+	sum := p.OK + p.Late + p.Failed + p.Cancelled
+	var refused uint64
+	for _, n := range p.Refused {
+		refused += n
+	}
+	if p.Arrivals != sum+refused || p.Arrivals < 450 {
+		t.Errorf("%s: %d arrivals, %d accounted for", p.Policy, p.Arrivals, sum+refused)
+	}
+	if calls := uint64(p.UpstreamCalls); calls < p.OK || calls > p.Arrivals-refused {
+		t.Errorf("%s: the upstream saw %d calls; %d were ok, and of %d arrivals %d were refused", p.Policy, calls, p.OK, p.Arrivals, refused)
+	}
+}
+
+// saysTheSame compares the page with the result.
+func saysTheSame(t *testing.T, live *Live, r *Result) {
+	t.Helper()
 	s := live.Snapshot()
 	if s.State != web.Done || len(s.Runs) != 3 || len(s.Verdicts) < 4 {
 		t.Errorf("the page says %q, %d runs, %d verdicts", s.State, len(s.Runs), len(s.Verdicts))
@@ -92,7 +135,9 @@ func TestTheWholeDemo(t *testing.T) {
 
 // In the middle of a phase the page shows what is going on.
 func TestThePageInTheMiddle(t *testing.T) {
-	live, err := New(short())
+	c := short()
+	c.Duration = 30 * time.Second // it is ended as soon as it has been looked at
+	live, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,6 +36,9 @@ type upstream struct {
 	mu    sync.Mutex
 	queue []*job        // in order of arrival
 	more  chan struct{} // of capacity 1: the queue is not empty
+	// late is by how much answers were behind the schedule, one for each call:
+	// what the load offers within MaxDuration bounds it.
+	late []time.Duration
 
 	server http.Server
 	addr   string
@@ -158,8 +162,24 @@ func (u *upstream) work(ctx context.Context) {
 			return
 		}
 		j.stamps.replied = time.Since(u.epoch)
+		u.mu.Lock()
+		u.late = append(u.late, j.stamps.replied-j.stamps.finish)
+		u.mu.Unlock()
 		close(j.ready)
 	}
+}
+
+// lateP99 is how late the upstream's answers were, at the 99th percentile; 0 if
+// it gave none.
+func (u *upstream) lateP99() time.Duration {
+	u.mu.Lock()
+	late := slices.Clone(u.late)
+	u.mu.Unlock()
+	if len(late) == 0 {
+		return 0
+	}
+	slices.Sort(late)
+	return late[max(0, (99*len(late)+99)/100-1)]
 }
 
 // next takes the oldest call, and waits for one if there is none.

@@ -73,9 +73,17 @@ func agrees(r *Result) string {
 // warnings say what makes the figures less than they seem.
 func warnings(r *Result) []string {
 	out := []string{}
-	for _, p := range r.Phases {
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		var late []string
 		if !p.LoadKept {
-			out = append(out, fmt.Sprintf("The load did not keep its schedule in phase %s (late by %.1f ms at the 99th percentile): its figures say more about this machine than about the gate. Close what else is running and try again.", p.Policy, p.LoadLagP99))
+			late = append(late, fmt.Sprintf("the load did not keep its schedule (late by %.1f ms at the 99th percentile)", p.LoadLagP99))
+		}
+		if !p.UpstreamKept {
+			late = append(late, fmt.Sprintf("the service did not keep its own (late by %.1f ms)", p.UpstreamLateP99))
+		}
+		if len(late) > 0 {
+			out = append(out, fmt.Sprintf("In phase %s %s: its figures say more about this machine than about the gate. Close what else is running and try again.", p.Policy, strings.Join(late, " and ")))
 		}
 	}
 	return out

@@ -12,9 +12,9 @@ func canned() *Result {
 	}
 	return &Result{
 		Phases: []Phase{
-			{Policy: "blind", Measured: fig(33.1, 33.9, 189), Predicted: fig(33.3, 34, 188), Arrivals: 10, OK: 3, Refused: map[string]uint64{"full": 5, "hopeless": 1, "expired": 1}, UpstreamCalls: 3, LoadKept: true},
-			{Policy: "priority-door", Measured: fig(99.97, 12.2, 188), Predicted: fig(99.3, 12.5, 188), LoadKept: true},
-			{Policy: "priority", Measured: fig(100, 11.9, 198), Predicted: fig(100, 11.7, 197), LoadKept: true},
+			{Policy: "blind", Measured: fig(33.1, 33.9, 189), Predicted: fig(33.3, 34, 188), Arrivals: 10, OK: 3, Refused: map[string]uint64{"full": 5, "hopeless": 1, "expired": 1}, UpstreamCalls: 3, LoadKept: true, UpstreamKept: true},
+			{Policy: "priority-door", Measured: fig(99.97, 12.2, 188), Predicted: fig(99.3, 12.5, 188), LoadKept: true, UpstreamKept: true},
+			{Policy: "priority", Measured: fig(100, 11.9, 198), Predicted: fig(100, 11.7, 197), LoadKept: true, UpstreamKept: true},
 		},
 		Settings: Settings{Rate: 300}, Verdicts: []string{"It is so, " + strings.Repeat("and ", 40) + "so on."}, Warnings: []string{"But."},
 	}
@@ -64,12 +64,22 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-func TestALoadThatLagsIsSaid(t *testing.T) {
+func TestWhatLagsIsSaid(t *testing.T) {
 	r := canned()
+	if got := warnings(r); len(got) != 0 {
+		t.Errorf("nothing lagged, and still: %q", got)
+	}
 	r.Phases[1].LoadKept, r.Phases[1].LoadLagP99 = false, 12.3
+	r.Phases[2].UpstreamKept, r.Phases[2].UpstreamLateP99 = false, 45.6
 	got := warnings(r)
-	if len(got) != 1 || !strings.Contains(got[0], "priority-door (late by 12.3 ms") {
+	if len(got) != 2 || !strings.Contains(got[0], "priority-door the load did not keep its schedule (late by 12.3 ms") ||
+		!strings.Contains(got[1], "priority the service did not keep its own (late by 45.6 ms)") {
 		t.Errorf("got %q", got)
+	}
+	for i, want := range []bool{true, false, false} {
+		if r.Phases[i].kept() != want {
+			t.Errorf("phase %d: kept is %v", i, !want)
+		}
 	}
 }
 
