@@ -86,19 +86,18 @@ func (g *Gate) now() int64 { return int64(time.Since(g.epoch)) }
 //
 // ctx bounds only the waiting. Its deadline is not the call's: say that in
 // Request.Timeout, so that the gate can plan with it.
-func (g *Gate) Acquire(ctx context.Context, r Request) (Ticket, error) {
+func (g *Gate) Acquire(ctx context.Context, r Request) (t Ticket, err error) {
 	if ctx.Err() != nil {
-		return Ticket{}, context.Cause(ctx)
+		return t, context.Cause(ctx)
 	}
 	for {
-		t := g.table.Load()
-		s, ok := t.classes[r.Class]
+		table := g.table.Load()
+		s, ok := table.classes[r.Class]
 		if !ok {
-			s = t.standby
+			s = table.standby
 		}
-		ticket, err := s.group.acquire(ctx, s, &r)
-		if err != errRetired {
-			return ticket, err
+		if err = s.group.acquire(ctx, s, &r, &t); err != errRetired {
+			return t, err
 		}
 	}
 }

@@ -330,7 +330,8 @@ func TestArrivalBetweenTheHalvesOfAReload(t *testing.T) {
 	cfg.Classes, cfg.Default = []Class{{Name: "b", Pool: "p"}}, "b"
 	gr := g.groups[0]
 	gr.reconfigure(gr.merge(cfg.group("p")), &cfg.Pools[0])
-	k, err := gr.acquire(t.Context(), old, &Request{Class: "a"})
+	var k Ticket
+	err := gr.acquire(t.Context(), old, &Request{Class: "a"}, &k)
 	if err != nil || gr.broken {
 		t.Fatalf("%v, broken %v", err, gr.broken)
 	}

@@ -60,9 +60,10 @@ type seat struct {
 
 // classBook is what a class has counted beside the machine's counts.
 type classBook struct {
-	class Class
-	wait  Histogram
-	run   Histogram
+	class   Class
+	wait    Histogram
+	run     Histogram
+	refused error // the last refusal given
 
 	// In shadow and off the machine's counts are not what happened. would is
 	// what it counted as refused and ran all the same; misled is what it
@@ -79,47 +80,48 @@ type classBook struct {
 // sender, under the lock, never blocks.
 type waiter struct{ verdict chan core.Effect }
 
-func (gr *group) acquire(ctx context.Context, s *seatOf, r *Request) (Ticket, error) {
+// acquire fills in t if the call may run. A ticket is a large value to hand
+// through several functions.
+func (gr *group) acquire(ctx context.Context, s *seatOf, r *Request, t *Ticket) error {
 	gr.mu.Lock()
 	now := gr.tick()
 	if gr.retired {
 		gr.mu.Unlock()
-		return Ticket{}, errRetired
+		return errRetired
 	}
 	if gr.mode == Off || gr.broken {
-		t, err := gr.admitUndecided(now, s, r)
+		return gr.undecided(now, s, r, t)
+	}
+	var q core.Request
+	q.Class, q.Cost, q.Attempt, q.Key, q.Expected = s.index, r.Cost, r.Attempt, r.Key, int64(r.Expected)
+	q.Deadline = deadlineOf(now, r.Timeout, s.class.Deadline)
+	if id, ok := gr.pass(now, &q); ok {
 		gr.mu.Unlock()
-		gr.saysDraining(s, err)
-		return t, err
+		gr.fill(t, s, id, 0, q.Deadline, now)
+		return nil
 	}
-	q := core.Request{
-		Class: s.index, Cost: r.Cost, Attempt: r.Attempt, Key: r.Key, Expected: int64(r.Expected),
-		Deadline: deadlineOf(now, r.Timeout, s.class.Deadline),
-	}
-	e := gr.admit(now, q)
+	e := gr.admit(now, &q)
 	switch {
 	case gr.broken: // just now
-		t, err := gr.admitUndecided(now, s, r)
-		gr.mu.Unlock()
-		gr.saysDraining(s, err)
-		return t, err
+		return gr.undecided(now, s, r, t)
 	case gr.mode == Shadow && e.Reason != core.Draining:
-		t := gr.admitInShadow(now, s, r, e, q.Deadline)
+		gr.admitInShadow(now, s, r, e, q.Deadline, t)
 		gr.mu.Unlock()
-		return t, nil
+		return nil
 	case e.Kind == core.Refuse:
-		f := gr.refusal(now, s, e)
+		err := gr.refusal(now, s, &e)
 		gr.mu.Unlock()
 		gr.ended(s.class.Name, Refused, e.Reason, 0, 0, false)
-		return Ticket{}, f
+		return err
 	case e.Kind == core.Run:
 		gr.mu.Unlock()
-		return gr.ticket(s.class.Name, e.ID, 0, q.Deadline, now), nil
+		gr.fill(t, s, e.ID, 0, q.Deadline, now)
+		return nil
 	}
 	w := gr.waiter()
 	gr.seats[e.ID.Index].w = w
 	gr.mu.Unlock()
-	return gr.wait(ctx, s, w, e.ID, now, q.Deadline)
+	return gr.wait(ctx, s, w, e.ID, now, q.Deadline, t)
 }
 
 // tick reads the clock, under the lock so that it never runs backwards.
@@ -142,14 +144,36 @@ func deadlineOf(now int64, timeout, class time.Duration) int64 {
 	return now + int64(timeout)
 }
 
-// admit lets the call knock and dispatches, and returns what became of it.
-func (gr *group) admit(now int64, q core.Request) (e core.Effect) {
-	defer gr.rescue()
-	id, out := gr.m.Arrive(now, q, gr.out[:0])
-	if gr.log != nil {
-		gr.record(core.Event{Op: core.OpArrive, Now: now, Request: q, Seq: id.Seq}, out)
+// pass starts a call at once if the machine sees nothing to decide. A recording
+// has the long way, event by event, and so has a pool that does not enforce.
+func (gr *group) pass(now int64, q *core.Request) (id core.ID, ok bool) {
+	if gr.log != nil || gr.mode != Enforce {
+		return id, false
 	}
-	if len(out) > 1 || id.Index == 0 {
+	defer gr.rescue()
+	if id, ok = gr.m.Pass(now, q); !ok {
+		return id, false
+	}
+	for int(id.Index) >= len(gr.seats) {
+		gr.seats = append(gr.seats, seat{})
+	}
+	s := &gr.seats[id.Index] // empty: whoever had it has cleared it
+	s.seq, s.since, s.deadline, s.class, s.running = id.Seq, now, q.Deadline, int32(q.Class), true
+	gr.classes[q.Class].wait.add(0)
+	return id, true
+}
+
+// admit lets the call knock and dispatches, and returns what became of it.
+func (gr *group) admit(now int64, q *core.Request) (e core.Effect) {
+	if gr.broken { // by the short way, just now
+		return e
+	}
+	defer gr.rescue()
+	id, out := gr.m.Arrive(now, *q, gr.out[:0])
+	if gr.log != nil {
+		gr.record(core.Event{Op: core.OpArrive, Now: now, Request: *q, Seq: id.Seq}, out)
+	}
+	if len(out) > 1 {
 		// Those who had to make way are told first: the machine may have given
 		// the newcomer the index of one of them.
 		e = gr.apply(now, out, id.Seq)
@@ -167,11 +191,10 @@ func (gr *group) admit(now int64, q core.Request) (e core.Effect) {
 	if gr.log != nil {
 		gr.record(core.Event{Op: core.OpDispatch, Now: now}, out[n:])
 	}
-	if len(out) == n+1 && out[n].ID == id && out[n].Kind == core.Run {
-		gr.runs(now, &out[n]) // by far the most frequent case: it starts at once
-		e = out[n]
-	} else if later := gr.apply(now, out[n:], id.Seq); later.Kind != 0 {
-		e = later
+	if len(out) > n {
+		if later := gr.apply(now, out[n:], id.Seq); later.Kind != 0 {
+			e = later
+		}
 	}
 	gr.out = out
 	gr.arm(now)
@@ -237,7 +260,7 @@ func (gr *group) waiter() *waiter {
 // wait waits for the machine's verdict, or for the caller to leave. A verdict
 // that came first stands, but a permit that the caller is no longer there to
 // use is given back unused.
-func (gr *group) wait(ctx context.Context, s *seatOf, w *waiter, id core.ID, arrived, deadline int64) (Ticket, error) {
+func (gr *group) wait(ctx context.Context, s *seatOf, w *waiter, id core.ID, arrived, deadline int64, t *Ticket) error {
 	var v core.Effect
 	select {
 	case v = <-w.verdict:
@@ -256,10 +279,10 @@ func (gr *group) wait(ctx context.Context, s *seatOf, w *waiter, id core.ID, arr
 	gr.idle = append(gr.idle, w)
 	switch {
 	case v.Kind == core.Refuse:
-		f := gr.refusal(now, s, v)
+		err := gr.refusal(now, s, &v)
 		gr.mu.Unlock()
 		gr.ended(s.class.Name, Refused, v.Reason, time.Duration(v.Ns), 0, false)
-		return Ticket{}, f
+		return err
 	case left:
 		if v.Kind == core.Run {
 			// By whatever it runs: the machine's leave, or a pool that has
@@ -269,18 +292,19 @@ func (gr *group) wait(ctx context.Context, s *seatOf, w *waiter, id core.ID, arr
 		gr.mu.Unlock()
 		gr.gate.stir()
 		gr.ended(s.class.Name, Cancelled, core.NoReason, time.Duration(now-arrived), 0, false)
-		return Ticket{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	gr.mu.Unlock()
-	return gr.ticket(s.class.Name, id, v.Ns, deadline, arrived+v.Ns), nil
+	gr.fill(t, s, id, v.Ns, deadline, arrived+v.Ns)
+	return nil
 }
 
-func (gr *group) ticket(class string, id core.ID, waited, deadline, now int64) Ticket {
-	t := Ticket{Waited: time.Duration(waited), Timeout: -1, Class: class, group: gr, id: id}
+// fill makes t the ticket of a call that has waited for ns.
+func (gr *group) fill(t *Ticket, s *seatOf, id core.ID, ns, deadline, now int64) {
+	t.Waited, t.Timeout, t.Class, t.group, t.id = time.Duration(ns), -1, s.class.Name, gr, id
 	if deadline != core.Never {
 		t.Timeout = time.Duration(max(0, deadline-now))
 	}
-	return t
 }
 
 // cancel takes a waiting call out, and lets whoever can start now.
@@ -297,26 +321,20 @@ func (gr *group) cancel(now int64, id core.ID) {
 	gr.dispatch(now, out)
 }
 
-// finish ends a running call, and lets whoever can start now.
-func (gr *group) finish(now int64, id core.ID, o Outcome) (e core.Effect) {
-	if gr.broken {
-		return core.Effect{Outcome: o}
-	}
-	defer gr.rescue()
+// finish ends a running call, and lets whoever can start now. Its times teach
+// something if they are real.
+func (gr *group) finish(now int64, id core.ID, o Outcome, real bool) Outcome {
 	out := gr.m.Release(now, id, o, gr.out[:0])
 	if gr.log != nil {
 		gr.record(core.Event{Op: core.OpRelease, Now: now, Seq: id.Seq, Outcome: o}, out)
 	}
-	e = out[0]
-	if e.Kind == core.End {
-		real := !gr.seats[id.Index].delayed
-		gr.seats[id.Index] = seat{}
-		if real && (e.Outcome == OK || e.Outcome == Late) && e.Ns > 0 && gr.learner.sample(now, e.Ns) {
-			gr.learn(now)
-		}
+	e := &out[0]
+	o = e.Outcome
+	if real && (o == OK || o == Late) && e.Ns > 0 && gr.learner.sample(now, e.Ns) {
+		gr.learn(now)
 	}
 	gr.dispatch(now, out)
-	return e
+	return o
 }
 
 func (gr *group) dispatch(now int64, out []core.Effect) {
@@ -373,7 +391,9 @@ func (gr *group) giveBack(now int64, id core.ID, o Outcome) (end ending) {
 	} else {
 		end.class, end.since, end.waited, end.shadow = s.class, s.since, s.waited, s.shadow
 		if s.running {
-			end.outcome = gr.finish(now, id, o).Outcome
+			real := !s.delayed
+			*s = seat{} // first of all: the call has ended even if the machine finds a bug now
+			end.outcome = gr.finish(now, id, o, real)
 		} else { // it ran in the shadow of the machine, which still has it waiting
 			end.outcome = inTime(o, now, s.deadline)
 			gr.classes[s.class].misled++

@@ -137,15 +137,20 @@ func (p *pacer) after(now, gap, backlog int64) time.Duration {
 	return time.Duration(retryHorizon/2+1+(p.spread>>33)%(retryHorizon/2)) * time.Second
 }
 
-// refusal is the error for an effect.
-func (gr *group) refusal(now int64, s *seatOf, e core.Effect) Refusal {
+// refusal is the error for an effect. Refusals of a class come in rows that say
+// the same, and a value in an interface never changes: the last one is given
+// out again while it fits, so that an overload does not also fill the heap.
+func (gr *group) refusal(now int64, s *seatOf, e *core.Effect) error {
 	f := Refusal{Reason: e.Reason, Class: s.class.Name, Pool: gr.pool, Waited: time.Duration(e.Ns)}
-	if e.Reason == core.TooCostly || gr.broken {
-		return f
+	if e.Reason != core.TooCostly && !gr.broken {
+		gap := gr.gap()
+		f.RetryAfter = gr.retry.after(now, gap, gap*int64(gr.m.Calls(0)))
 	}
-	v, gap := gr.m.PoolView(0), gr.gap()
-	f.RetryAfter = gr.retry.after(now, gap, gap*int64(v.Waiting+v.Running))
-	return f
+	b := &gr.classes[s.index]
+	if last, ok := b.refused.(Refusal); !ok || last != f {
+		b.refused = f
+	}
+	return b.refused
 }
 
 // gap is the time the pool needs for a call, in nanoseconds. While nothing is

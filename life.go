@@ -92,8 +92,7 @@ func (gr *group) outstanding() int {
 	if gr.broken {
 		return n
 	}
-	v := gr.m.PoolView(0)
-	return n + v.Running + v.Waiting
+	return n + gr.m.Calls(0)
 }
 
 func (gr *group) tickets() int {

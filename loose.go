@@ -20,35 +20,32 @@ type looseCall struct {
 // offSeq marks the sequence numbers of loose calls that never were in a machine.
 const offSeq = uint64(1) << 63
 
-// admitUndecided admits a call to a pool that decides nothing.
-func (gr *group) admitUndecided(now int64, s *seatOf, r *Request) (Ticket, error) {
+// undecided admits a call to a pool that decides nothing, and gives up the lock.
+func (gr *group) undecided(now int64, s *seatOf, r *Request, t *Ticket) error {
 	if gr.draining {
-		return Ticket{}, Refusal{Reason: core.Draining, Class: s.class.Name, Pool: gr.pool, RetryAfter: time.Second}
+		gr.mu.Unlock()
+		gr.ended(s.class.Name, Refused, core.Draining, 0, 0, false) // no machine knows of it
+		return Refusal{Reason: core.Draining, Class: s.class.Name, Pool: gr.pool, RetryAfter: time.Second}
 	}
+	defer gr.mu.Unlock()
 	gr.lastOff++
 	id := core.ID{Seq: offSeq | gr.lastOff}
 	gr.classes[s.index].passed++
 	gr.classes[s.index].wait.add(0)
 	gr.setLoose(id.Seq, looseCall{now, deadlineOf(now, r.Timeout, s.class.Deadline), int32(s.index), core.NoReason})
-	return gr.ticket(s.class.Name, id, 0, ownDeadline(now, r), now), nil
+	gr.fill(t, s, id, 0, ownDeadline(now, r), now)
+	return nil
 }
 
 // admitInShadow admits a call whatever the machine says of it.
-func (gr *group) admitInShadow(now int64, s *seatOf, r *Request, e core.Effect, deadline int64) Ticket {
+func (gr *group) admitInShadow(now int64, s *seatOf, r *Request, e core.Effect, deadline int64, t *Ticket) {
 	if e.Kind == core.Refuse {
 		gr.wouldRefuse(&e, now, deadline)
 	}
 	if e.Kind != core.Run { // it would have waited, and does not
 		gr.classes[e.Class].wait.add(0)
 	}
-	return gr.ticket(s.class.Name, e.ID, 0, ownDeadline(now, r), now)
-}
-
-// saysDraining tells the observer of a refusal that no machine knows of.
-func (gr *group) saysDraining(s *seatOf, err error) {
-	if err != nil {
-		gr.ended(s.class.Name, Refused, core.Draining, 0, 0, false)
-	}
+	gr.fill(t, s, e.ID, 0, ownDeadline(now, r), now)
 }
 
 // ownDeadline is what a call brought itself. A pool that does not enforce

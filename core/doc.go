@@ -15,6 +15,8 @@
 //   - [Machine.Tick]: time has passed, and that alone may have doomed a waiter.
 //   - [Machine.Configure], [Machine.Drain], [Machine.Flush]: parameters change.
 //
+// [Machine.Pass] is Arrive and Dispatch in one, for a call that meets nobody.
+//
 // Release and Dispatch are two events on purpose. A live gate does both under
 // its lock in one go. A laboratory that must say what happens when a call
 // arrives in the very instant in which another one ends lets the arrivals in

@@ -87,6 +87,11 @@ func (m *Machine) leave(i uint32) {
 // nobody who runs is still waiting for a worker.
 func (m *Machine) start(now int64, i uint32) {
 	m.dequeue(i)
+	m.run(now, i)
+}
+
+// run counts a call among the running.
+func (m *Machine) run(now int64, i uint32) {
 	x := &m.calls[i]
 	c := &m.classes[x.class]
 	p := &m.pools[c.Pool]

@@ -40,6 +40,9 @@ func (m *Machine) PoolView(i int) PoolView {
 	return v
 }
 
+// Calls is how many calls pool i holds, waiting or running.
+func (m *Machine) Calls(i int) int { return m.pools[i].runs + m.pools[i].waits }
+
 // ClassView looks at class i.
 func (m *Machine) ClassView(i int) ClassView {
 	c := &m.classes[i]
