@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -41,6 +42,37 @@ func TestCheckStatus(t *testing.T) {
 		var out, errs bytes.Buffer
 		if got := run(append([]string{"check"}, test.args...), &out, &errs); got != test.want {
 			t.Errorf("check %q ends with %d, want %d\n%s%s", test.args, got, test.want, out.Bytes(), errs.Bytes())
+		}
+	}
+}
+
+// check refuses what serve refuses, in the same words.
+func TestCheckAndServeAgree(t *testing.T) {
+	const good = `{listen: "127.0.0.1:7", upstream: {url: "http://127.0.0.1:9"}, pools: {a: {slots: 1, waiting: 1}}, classes: {c: {rank: 0, deadline: 1s}}`
+	for _, more := range []string{
+		`, tls: {cert: /does/not/exist, key: /does/not/exist}}`,
+		`, access_log: {path: /does/not/exist/log}}`,
+		`, access_log: {path: /}}`,
+		`, admin: {listen: "localhost:7"}}`,
+		`, admin: {listen: "[::]:7"}}`,
+		`, admin: {listen: ":9"}}`, // the upstream
+		`, default: d}`,
+		`, listen: ":8"}`,
+		`, x`,
+	} {
+		file := filepath.Join(t.TempDir(), "f.yaml")
+		if err := os.WriteFile(file, []byte(good+more), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, checked, served bytes.Buffer
+		if code := run([]string{"check", file}, &out, &checked); code != exitUsage || !strings.HasPrefix(checked.String(), file+":1:") {
+			t.Errorf("check of %s ends with %d, %s", more, code, checked.String())
+		}
+		if code := run([]string{"serve", "-c", file}, &out, &served); code != exitUsage {
+			t.Errorf("serve of %s ends with %d", more, code)
+		}
+		if got := strings.ReplaceAll(served.String(), "plimsoll: "+file, file); got != checked.String() {
+			t.Errorf("check says\n%s\nand serve says\n%s", checked.String(), got)
 		}
 	}
 }

@@ -34,7 +34,8 @@ needed. A call is critical when its class header says so and it comes from
 loopback or a network given by --trust; every other call is background.
 
 Left out, --slots is one more than --workers, which hides the turn-around between
-an answer and the next request, and --waiting is what the deadline can bear.
+an answer and the next request, and --waiting is what the deadline can bear, or 32
+for each worker when --expected is left out too.
 
 SIGTERM and SIGINT drain: new calls are refused, running ones end. A second
 signal ends the process at once. SIGHUP reads the file again and opens the access
@@ -42,7 +43,7 @@ log anew (not on Windows, which has no such signal). A file with an error change
 nothing: what is wrong is said, and counted in /statusz and /metrics. Addresses,
 the access log, timeouts.read_header, timeouts.idle and whether there is TLS
 change at a restart only.`,
-		Example: `  # One worker behind: two calls out, as many waiting as end within a second.
+		Example: `  # One worker behind; how long a call takes is learnt.
   plimsoll serve --upstream http://127.0.0.1:9000 --workers 1
 
   # What a call takes is known, and who may say that it is critical.
@@ -77,16 +78,16 @@ func serveFlags(fs *pflag.FlagSet, file *string, f *config.Flags) {
 	fs.StringVar(&f.Workers, "workers", "", "`N` calls that the service really works on at once; needed without -c")
 	fs.StringVar(&f.Slots, "slots", "", "`N` calls that may be out at once (default workers + 1)")
 	fs.StringVar(&f.Waiting, "waiting", "", "`N` calls that may wait (default what the deadline can bear)")
-	fs.StringVar(&f.Order, "order", f.Order, "who of the waiting runs next: `fifo, priority or lifo`")
-	fs.StringVar(&f.Door, "door", f.Door, "what happens when all places are taken: `blind or priority`")
-	fs.StringVar(&f.Mode, "mode", f.Mode, "`enforce, shadow or off`; shadow decides and counts only")
+	fs.StringVar(&f.Order, "order", f.Order, "`ORDER` in which the waiting run: fifo, priority or lifo")
+	fs.StringVar(&f.Door, "door", f.Door, "`DOOR` when all places are taken: blind (refuse) or priority (evict the less critical)")
+	fs.StringVar(&f.Mode, "mode", f.Mode, "`MODE`: enforce, shadow (decide and count only) or off")
 	fs.StringVar(&f.ClassHeader, "class-header", f.ClassHeader, "`HEADER` that names a call's class")
 	fs.StringVar(&f.Deadline, "deadline", f.Deadline, "`DURATION` after which an answer is worthless, such as 200ms")
 	fs.StringVar(&f.Expected, "expected", "", "`DURATION` that a call runs, such as 10ms (default learnt)")
 	fs.StringArrayVar(&f.Trust, "trust", nil, "`NETWORK` whose class header is believed, beside loopback, such as 10.0.0.0/8; may be repeated")
 	fs.StringVar(&f.Admin, "admin", f.Admin, "`HOST:PORT` of /livez, /readyz, /metrics and /statusz; \"off\" for none")
-	fs.StringVar(&f.Protocol, "protocol", f.Protocol, "protocol of the upstream: `auto, http1 or h2c`")
-	fs.StringVar(&f.AccessLog, "access-log", f.AccessLog, "a line for each call on standard output: `json, text or off`")
+	fs.StringVar(&f.Protocol, "protocol", f.Protocol, "`PROTOCOL` of the upstream: auto, http1 or h2c")
+	fs.StringVar(&f.AccessLog, "access-log", f.AccessLog, "`FORMAT` of a line for each call on standard output: json, text or off")
 }
 
 // serveSource is where the configuration comes from, now and at a reload.

@@ -50,10 +50,12 @@ func (d *daemon) reload(r reading) {
 	}
 	d.cfg = r.cfg
 	d.warn(r.cfg)
+	but := ""
 	for _, w := range d.untilRestart(r.cfg) {
+		but = ", but for what needs a restart"
 		d.say("reload: %s", w)
 	}
-	d.say("reload: %s is in force", d.file)
+	d.say("reload: %s is in force%s", d.file, but)
 }
 
 // successor is what the server would be told.
@@ -74,7 +76,7 @@ func (d *daemon) successor(r reading) (proxy.Config, error) {
 func (d *daemon) untilRestart(next *config.Config) []string {
 	var out []string
 	for _, c := range config.Restart(d.bound, next) {
-		out = append(out, fmt.Sprintf("%s: %s is %s; it stays %s until a restart", d.file, c.Key, c.Next, c.Bound))
+		out = append(out, fmt.Sprintf("%s: %s is %s here; %s stays in force until a restart", d.file, c.Key, c.Next, c.Bound))
 	}
 	return out
 }

@@ -4,14 +4,12 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -32,7 +30,7 @@ type process struct {
 	said []string
 }
 
-var listening = regexp.MustCompile(`listening at (http://\S+), upstream \S+, admin (\S+)$`)
+var listening = regexp.MustCompile(`listening at (https?://\S+), upstream \S+, admin (\S+)$`)
 
 // serve starts the binary and waits until it says its addresses.
 func serve(t *testing.T, args ...string) *process {
@@ -172,60 +170,6 @@ func TestServeWithFlags(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	p.says("drained")
-}
-
-func TestServeReloads(t *testing.T) {
-	up := upstream(t, func(w http.ResponseWriter, r *http.Request) {})
-	file := filepath.Join(t.TempDir(), "p.yaml")
-	write := func(waiting string) {
-		t.Helper()
-		text := fmt.Sprintf(`listen: 127.0.0.1:0
-admin: {listen: "127.0.0.1:0"}
-upstream: {url: %q}
-access_log: {format: off}
-pools:
-  app: {slots: 2, waiting: %s}
-classes:
-  all: {rank: 0, deadline: 200ms}
-`, up, waiting)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	limit := func(p *process) string {
-		_, text := get(p.admin + "/metrics")
-		return regexp.MustCompile(`plimsoll_pool_waiting_limit\S* (\d+)`).FindString(text)
-	}
-	write("3")
-	p := serve(t, "-c", file)
-	if l := limit(p); !strings.HasSuffix(l, " 3") {
-		t.Errorf("%q", l)
-	}
-	write("a few")
-	p.signal(syscall.SIGHUP)
-	p.says("nothing was changed: " + file + ":6:28: pools.app.waiting")
-	if l := limit(p); !strings.HasSuffix(l, " 3") {
-		t.Errorf("after a bad file: %q", l)
-	}
-	if code, _ := get(p.users + "/"); code != 200 {
-		t.Errorf("after a bad file a call gets %d", code)
-	}
-	write("5")
-	p.signal(syscall.SIGHUP)
-	p.says("is in force")
-	if l := limit(p); !strings.HasSuffix(l, " 5") {
-		t.Errorf("after a good file: %q", l)
-	}
-	_, text := get(p.admin + "/metrics")
-	for _, want := range []string{`plimsoll_config_reloads_total{result="error"} 1`, `plimsoll_config_reloads_total{result="ok"} 1`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("missing: %s", want)
-		}
-	}
-	p.signal(syscall.SIGINT)
-	if code := p.exits(); code != 0 {
-		t.Errorf("exit %d", code)
-	}
 }
 
 // A second signal does not wait for what runs.
