@@ -21,12 +21,12 @@ func (w *warner) pool(p *plimsoll.Pool) {
 	w.reserves(p, path, members)
 	for _, k := range members {
 		if k.Deadline == 0 {
-			w.add(Warn, "no-deadline", join("classes", k.Name), "has no deadline: its calls wait and run without end, none of them expires or is hopeless, and an answer that comes too late counts as a success; give it the time after which an answer is worthless")
+			w.add(Warn, "no-deadline", join(join("classes", k.Name), "deadline"), "is not given: calls of the class wait and run without end, none of them expires or is hopeless, and an answer that comes too late counts as a success; give it the time after which an answer is worthless")
 		}
 	}
 	if p.Expected == 0 {
 		if !p.AdmitHopeless {
-			w.add(Hint, "expected-unknown", path, "the expected time is not given: until it has been learnt from ended calls, nothing is refused as hopeless and capacity is not known here; give %s if you know it", w.keyOr(path, "expected"))
+			w.add(Hint, "expected-unknown", join(path, "expected"), "is not given: until it has been learnt from ended calls, nothing is refused as hopeless and capacity is not known here; say it if you know it")
 		}
 		return
 	}
@@ -74,7 +74,7 @@ func (w *warner) ranks(p *plimsoll.Pool, path string, members []*plimsoll.Class)
 		return
 	}
 	if p.Door == plimsoll.DoorBlind && p.Order != plimsoll.OrderPriority && top.Reserve == 0 {
-		w.add(Warn, "ranks-unused", path, "its classes have ranks, but door blind and order %s look at none and %s has no reserve: all classes suffer alike; door: priority lets the critical take the place of the others", p.Order, top.Name)
+		w.add(Warn, "ranks-unused", join(path, "door"), "the classes have ranks, but door blind and order %s look at none and %s has no reserve: all classes suffer alike; door: priority lets the critical take the place of the others", p.Order, top.Name)
 	}
 	w.objectives(p, members, top, bottom)
 }
