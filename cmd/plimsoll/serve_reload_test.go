@@ -79,9 +79,10 @@ func (r *reloaded) reload() page {
 	r.t.Helper()
 	r.n++
 	r.signal(syscall.SIGHUP)
-	var p page
-	r.until(fmt.Sprintf("%d reloads", r.n), func() bool { p = r.status(); return p.Config.Reloads >= r.n })
-	return p
+	r.until(fmt.Sprintf("%d reloads", r.n), func() bool {
+		return r.count("reload: nothing was changed") + r.count(" is in force") >= r.n
+	})
+	return r.status()
 }
 
 func (r *reloaded) status() page {
