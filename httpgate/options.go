@@ -177,7 +177,7 @@ func newSettings(o *Options) (*settings, error) {
 		pools: map[string]string{}, pages: map[pageKey]*page{},
 	}
 	if s.trust == nil {
-		s.trust = loopback()
+		s.trust = Loopback()
 	}
 	if s.aheadBytes == 0 {
 		s.aheadBytes = DefaultAheadBytes

@@ -226,7 +226,7 @@ func (c *Rules) decide(p *peer, known map[string]string) decision {
 		if !k.holds(&q) {
 			continue
 		}
-		claimed, good := k.claimed(p.r.Header)
+		claimed, good, twice := k.claimed(p.r.Header)
 		if k.trusted && claimed && !p.trusted() {
 			d.ignored = IgnoredUntrusted
 			continue
@@ -235,13 +235,15 @@ func (c *Rules) decide(p *peer, known map[string]string) decision {
 			if good && (!k.trusted || p.trusted()) {
 				return d.won(k.class, "", claimed)
 			}
-		} else if good {
-			v := p.r.Header[k.classHeader]
-			if _, ok := known[v[0]]; ok && len(v) == 1 {
-				return d.won(v[0], k.classHeader, true)
+		} else if good && !twice {
+			v := p.r.Header[k.classHeader][0]
+			if _, ok := known[v]; ok {
+				return d.won(v, k.classHeader, true)
 			}
 		}
-		if claimed && k.trusted && d.ignored == "" {
+		// A header that says something else than the rule asks for is another
+		// rule's affair. One that names no class, or says two things, is not.
+		if claimed && k.trusted && d.ignored == "" && (twice || good && k.classHeader != "") {
 			d.ignored = IgnoredValue
 		}
 	}
@@ -258,24 +260,31 @@ func (d decision) won(class, header string, claimed bool) decision {
 	return d
 }
 
-// claimed says whether the headers that the rule reads are all there, and
-// whether they say what the rule asks for. A class header's value is not
-// looked at.
-func (k *rule) claimed(h http.Header) (there, good bool) {
+// claimed says whether the headers that the rule reads are all there, whether
+// they say what the rule asks for, and whether one whose value matters is there
+// more than once, so that it says nothing. A class header's value is not looked at.
+func (k *rule) claimed(h http.Header) (there, good, twice bool) {
 	good = true
 	for _, e := range k.headers {
 		v := h[e.name]
-		if len(v) == 0 {
-			return false, false
-		}
-		if e.value != "*" && (len(v) != 1 || v[0] != e.value) {
+		switch {
+		case len(v) == 0:
+			return false, false, false
+		case e.value == "*":
+		case len(v) > 1:
+			good, twice = false, true
+		case v[0] != e.value:
 			good = false
 		}
 	}
-	if k.classHeader != "" && len(h[k.classHeader]) == 0 {
-		return false, false
+	if k.classHeader != "" {
+		n := len(h[k.classHeader])
+		if n == 0 {
+			return false, false, false
+		}
+		twice = twice || n > 1
 	}
-	return len(k.headers) > 0 || k.classHeader != "", good
+	return len(k.headers) > 0 || k.classHeader != "", good, twice
 }
 
 // query is what several rules look at and is worked out once.

@@ -35,7 +35,7 @@ const (
 var known = map[string]string{"critical": "app", "background": "app"}
 
 func decideFor(c *Rules, r *http.Request) decision {
-	p := peer{r: r, s: &settings{trust: loopback()}}
+	p := peer{r: r, s: &settings{trust: Loopback()}}
 	return c.decide(&p, known)
 }
 
@@ -137,7 +137,7 @@ func TestHeaderRules(t *testing.T) {
 	}{
 		{"trusted", "/", near, []string{"X-Criticality", "highest"}, "critical", ""},
 		{"second rule knows the value", "/", near, []string{"X-Criticality", "sheddable"}, "background", ""},
-		{"no rule knows it", "/", near, []string{"X-Criticality", "HIGHEST"}, "", IgnoredValue},
+		{"a value that no rule asks for is no claim", "/", near, []string{"X-Criticality", "HIGHEST"}, "", ""},
 		{"two copies", "/", near, []string{"X-Criticality", "highest", "X-Criticality", "highest"}, "", IgnoredValue},
 		{"untrusted", "/", far, []string{"X-Criticality", "highest"}, "", IgnoredUntrusted},
 		{"anybody may be background", "/", far, []string{"X-Batch", "yes"}, "background", ""},
@@ -232,7 +232,7 @@ func TestDecideAllocatesNothing(t *testing.T) {
 		Rule{Match{Header: map[string]string{"X-Criticality": "highest"}}, "critical"},
 		Rule{When: Match{ClassHeader: "X-Class"}},
 	)
-	s := &settings{trust: loopback()}
+	s := &settings{trust: Loopback()}
 	r := request(t, "GET", "http://h.example:80/reports/", near, "X-Class", "background")
 	if n := testing.AllocsPerRun(100, func() {
 		p := peer{r: r, s: s}
@@ -250,7 +250,7 @@ func BenchmarkDecide(b *testing.B) {
 		Rule{Match{Path: "/login", Method: "POST"}, "critical"},
 		Rule{When: Match{ClassHeader: "X-Class"}},
 	)
-	s := &settings{trust: loopback()}
+	s := &settings{trust: Loopback()}
 	r := request(b, "GET", "http://h.example:80/reports/", near, "X-Class", "background")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// loopback is whom a gate trusts that is told nothing: whoever runs on the
+// Loopback is whom a gate trusts that is told nothing: whoever runs on the
 // same host.
-func loopback() []netip.Prefix {
+func Loopback() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 

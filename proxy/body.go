@@ -1,7 +1,10 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -33,6 +36,7 @@ const (
 	bodyEnded
 	bodyFailed
 	bodyStalled
+	bodyMalformed
 )
 
 func (b *requestBody) init(x *exchange, r *http.Request) {
@@ -109,10 +113,20 @@ func (b *requestBody) end(err error) {
 		}
 	} else if t, ok := err.(interface{ Timeout() bool }); ok && t.Timeout() && !b.closed {
 		b.state.Store(bodyStalled)
+	} else if b.protocol == "HTTP/1.1" && !broken(err) {
+		b.state.Store(bodyMalformed)
 	} else {
 		b.state.Store(bodyFailed)
 	}
 	b.closed = true
+}
+
+// broken says that a body ended with its connection, or was read no further.
+// What else goes wrong with one is its form: chunks that are none.
+func broken(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrBodyReadAfterClose) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Close closes the body.
@@ -121,8 +135,11 @@ func (b *requestBody) Close() error { return b.body.Close() }
 // failed says whether the client did not send its body to the end.
 func (b *requestBody) failed() bool {
 	s := b.state.Load()
-	return s == bodyFailed || s == bodyStalled
+	return s == bodyFailed || s == bodyStalled || s == bodyMalformed
 }
+
+// malformed says whether the client's body was none.
+func (b *requestBody) malformed() bool { return b.state.Load() == bodyMalformed }
 
 // stalled says whether the body stood still for too long. The server cancels
 // the request's context before the read returns, so the clock is asked as well.

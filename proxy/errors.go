@@ -28,9 +28,12 @@ func (set *settings) fail(_ http.ResponseWriter, r *http.Request, err error) {
 	case err == errLate:
 		x.body.stop(w.Header())
 		httpgate.WriteNoAnswer(w, r)
+	case x.body.malformed():
+		w.Header().Set("Connection", "close")
+		set.problem(w, r, http.StatusBadRequest, "The body is not chunked as its header says.", x.effect())
 	case x.body.failed():
 		x.clientGone(w)
-	case errors.As(err, new(*dialError)):
+	case isDialError(err):
 		x.body.stop(w.Header())
 		x.reason = core.Upstream.String()
 		x.server.middleware.Refuse(w, r, plimsoll.Refusal{
@@ -43,12 +46,19 @@ func (set *settings) fail(_ http.ResponseWriter, r *http.Request, err error) {
 		set.problem(w, r, http.StatusBadRequest, "The request cannot be forwarded.", "")
 	default:
 		x.body.stop(w.Header())
-		effect := ""
-		if !x.safe {
-			effect = "unknown"
-		}
-		set.problem(w, r, http.StatusBadGateway, "The service broke off without an answer.", effect)
+		set.problem(w, r, http.StatusBadGateway, "The service broke off without an answer.", x.effect())
 	}
+}
+
+// effect is what is to be said of the effect of a call that broke off: nothing
+// if it cannot have had one.
+func (x *exchange) effect() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.safe || !x.onWire {
+		return ""
+	}
+	return "unknown"
 }
 
 // clientGone answers nobody: the connection ends, and the line says 499.

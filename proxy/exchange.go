@@ -63,6 +63,8 @@ type exchange struct {
 	took    time.Duration // from sent to the end of the answer
 	conn    net.Conn      // to the upstream, when the call went the short way and is on it
 	again   bool          // the call has been sent a second time
+	onWire  bool          // there was a connection for it: from then on something may have been sent
+	unsent  bool          // it was given up before that, and must not be sent any more
 	unwatch func() bool   // stops watching the client while an answer streams; nil for none
 }
 

@@ -175,7 +175,7 @@ func (x *exchange) dialShort() {
 	p := x.set.upstream.short
 	conn, err := p.dial(x.ctx, "tcp", p.addr)
 	if err != nil {
-		x.server.noteUpstream(err)
+		x.noteUpstream(err)
 		if x.again { // then something had been sent, and it is no refusal
 			err = errors.New("proxy: the upstream closed the connection and took no other")
 		}
@@ -201,7 +201,7 @@ func (c *h1conn) start(x *exchange) bool {
 		x.mu.Unlock()
 		return false
 	}
-	x.conn = c.conn
+	x.conn, x.onWire = c.conn, true
 	x.mu.Unlock()
 	// The buffer is this call's until Write returns. The answer can be there
 	// before that, and with it the connection's next call.
@@ -300,7 +300,7 @@ func (c *h1conn) answer(x *exchange) bool {
 		x.answered(nil, err, false)
 		return false
 	}
-	x.server.noteUpstream(nil)
+	x.noteUpstream(nil)
 	if res.Body != http.NoBody && (res.ContentLength < 0 || res.ContentLength > int64(c.in.Buffered())) {
 		res.Body = &h1body{body: res.Body, c: c, x: x, keep: !res.Close}
 		x.answered(res, nil, false)

@@ -59,8 +59,8 @@ func (roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // send takes the long way: any protocol, any body.
 func (x *exchange) send(r *http.Request) {
-	res, err := x.set.upstream.pick(x.grpc).RoundTrip(r)
-	x.server.noteUpstream(err)
+	res, err := x.set.upstream.pick(x.grpc).RoundTrip(x.traced(r))
+	x.noteUpstream(err)
 	x.answered(res, err, false)
 }
 
@@ -101,7 +101,7 @@ func (x *exchange) failure(err error) plimsoll.Outcome {
 	switch {
 	case x.client.Err() != nil || x.body.failed():
 		return plimsoll.Cancelled
-	case errors.As(err, new(*dialError)): // nothing was sent
+	case isDialError(err): // nothing was sent
 		return plimsoll.Failed
 	}
 	x.server.stats.UpstreamErrors.Add(1)
@@ -144,6 +144,19 @@ func (x *exchange) abandon(why error) (*http.Response, error) {
 		}
 	}
 	x.left = why == errLeft
+	if !x.onWire {
+		o := plimsoll.Failed
+		if x.left {
+			o = plimsoll.Cancelled
+		}
+		x.withdrawLocked(o)
+		x.mu.Unlock()
+		if !x.left {
+			why = &dialError{errLate} // before there was a connection
+			x.server.noteUpstream(x.set.upstream, why)
+		}
+		return nil, why
+	}
 	x.giveUpLocked()
 	x.mu.Unlock()
 	return nil, why

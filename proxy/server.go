@@ -38,6 +38,8 @@ type Server struct {
 	tunnels      tunnels
 	buffers      buffers
 	upstreamDown atomic.Bool
+	newsMu       sync.Mutex // upstreamDown's changes, and news
+	news         upstreamNews
 	draining     atomic.Bool
 	serving      atomic.Int32
 
@@ -103,7 +105,7 @@ func (s *Server) settings(c *Config, old *settings) *settings {
 		classHeader: textproto.CanonicalMIMEHeaderKey(c.ClassHeader),
 	}
 	if set.trust == nil {
-		set.trust = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+		set.trust = httpgate.Loopback()
 	}
 	if old != nil && old.upstream.key == c.upstreamKey() {
 		set.upstream = old.upstream
@@ -249,7 +251,7 @@ func (s *Server) reload(c Config) error {
 	set := s.settings(&c, old)
 	s.apply(set)
 	if set.upstream != old.upstream {
-		s.upstreamDown.Store(false)
+		s.newUpstream()
 		old.upstream.close()
 	}
 	return nil
@@ -273,17 +275,6 @@ func (s *Server) reloadGates(c *Config, old *settings) error {
 		err = errors.Join(err, s.gate.Reload(*old.config.GateConfig))
 	}
 	return fmt.Errorf("proxy: %w", err)
-}
-
-// noteUpstream learns from a call whether there is somebody to send to.
-func (s *Server) noteUpstream(err error) {
-	if err == nil {
-		if s.upstreamDown.Load() {
-			s.upstreamDown.Store(false)
-		}
-	} else if errors.As(err, new(*dialError)) {
-		s.upstreamDown.Store(true)
-	}
 }
 
 // expected is how long a call of a pool runs, as far as the gate knows.

@@ -34,8 +34,13 @@ func (x *exchange) roundTripUpgrade(r *http.Request) (*http.Response, error) {
 		t := time.AfterFunc(limit, func() { x.cancel(errIdle) })
 		defer t.Stop()
 	}
-	res, err := x.set.upstream.main.RoundTrip(r)
-	x.server.noteUpstream(err)
+	res, err := x.set.upstream.main.RoundTrip(x.traced(r))
+	x.mu.Lock()
+	if err != nil && !x.onWire && x.client.Err() == nil && !isDialError(err) {
+		err = &dialError{err} // the silence was allowed for long enough, and nothing had been sent
+	}
+	x.mu.Unlock()
+	x.noteUpstream(err)
 	return res, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -27,6 +28,8 @@ type dialError struct{ err error }
 
 func (e *dialError) Error() string { return "proxy: connecting to the upstream: " + e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
+
+func isDialError(err error) bool { return errors.As(err, new(*dialError)) }
 
 // upstream holds the connections to the protected thing. It survives a reload
 // that does not change how the upstream is reached.

@@ -1,0 +1,109 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+
+	"github.com/plimsoll-go/plimsoll"
+)
+
+// A call that was given up while a connection for it was still being made has
+// had no effect, and its client is told so. That is true only if nothing is
+// sent afterwards, which this file sees to.
+
+// traced gives r a context in which a connection that was got for it is noted.
+// What the reverse proxy wants to hear of, answers before the answer, stays.
+// The context is built anew from x.ctx: to put one trace over another costs
+// more than the rest of the call.
+func (x *exchange) traced(r *http.Request) *http.Request {
+	t := &httptrace.ClientTrace{GotConn: x.gotConn}
+	if of := httptrace.ContextClientTrace(r.Context()); of != nil {
+		t.Got1xxResponse = of.Got1xxResponse
+	}
+	return r.WithContext(httptrace.WithClientTrace(x.ctx, t))
+}
+
+// gotConn is told of a connection before anything is written to it.
+func (x *exchange) gotConn(info httptrace.GotConnInfo) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.unsent {
+		x.onWire = true
+		return
+	}
+	// Its client has been told that nothing was sent. HTTP/2 looks at the
+	// context again before it writes, and the connection has other calls.
+	if tc, ok := info.Conn.(*tls.Conn); ok && tc.ConnectionState().NegotiatedProtocol == "h2" {
+		return
+	}
+	if t := x.set.upstream.pick(x.grpc); t.Protocols.HTTP1() {
+		info.Conn.Close()
+	}
+}
+
+// withdraw ends a call for which there was no connection yet.
+func (x *exchange) withdrawLocked(o plimsoll.Outcome) {
+	x.unsent = true
+	x.endLocked(o)
+	x.phase = phaseAbandoned
+	x.abortLocked(errGivenUp)
+}
+
+// noteUpstream learns from a call whether there is somebody to send to. What
+// failed because its client left says nothing.
+func (x *exchange) noteUpstream(err error) {
+	if err == nil || context.Cause(x.ctx) != errGivenUp {
+		x.server.noteUpstream(x.set.upstream, err)
+	}
+}
+
+// upstreamNews is what has been said of the upstream's coming and going.
+type upstreamNews struct {
+	down time.Time // since when; zero: it answers
+	said bool      // that it is down
+	last time.Time // when that was said
+}
+
+// newsEvery bounds how often an upstream that comes and goes is spoken of.
+const newsEvery = time.Second
+
+// noteUpstream notes, on behalf of calls to u, whether it can be reached, and
+// tells operators of every change that lasts, or once a second.
+func (s *Server) noteUpstream(u *upstream, err error) {
+	if err == nil && !s.upstreamDown.Load() { // nearly always
+		return
+	}
+	if err != nil && !isDialError(err) || s.current.Load().upstream != u {
+		return
+	}
+	s.newsMu.Lock()
+	defer s.newsMu.Unlock()
+	set, n, now := s.current.Load(), &s.news, time.Now()
+	s.upstreamDown.Store(err != nil)
+	switch {
+	case err == nil && n.said:
+		set.config.Notes("the upstream " + set.config.Upstream.Redacted() + " is back after " + now.Sub(n.down).Round(time.Millisecond).String())
+		fallthrough
+	case err == nil:
+		n.said, n.down = false, time.Time{}
+	case n.down.IsZero():
+		n.down = now
+		fallthrough
+	case !n.said:
+		if now.Sub(n.last) >= newsEvery {
+			n.said, n.last = true, now
+			set.config.Notes("the upstream " + set.config.Upstream.Redacted() + " cannot be reached; calls are refused as upstream: " + err.Error())
+		}
+	}
+}
+
+// newUpstream forgets what was known of another one.
+func (s *Server) newUpstream() {
+	s.newsMu.Lock()
+	defer s.newsMu.Unlock()
+	s.upstreamDown.Store(false)
+	s.news.down, s.news.said = time.Time{}, false
+}
