@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/pprof"
@@ -94,12 +93,14 @@ type StatusPage struct {
 
 // StatusConfig says which configuration is in force.
 type StatusConfig struct {
-	Source       string   `json:"source,omitempty"`
-	Loaded       string   `json:"loaded"` // RFC 3339
-	Checksum     string   `json:"checksum,omitempty"`
-	Reloads      uint64   `json:"reloads"`
-	ReloadErrors uint64   `json:"reload_errors"`
-	Warnings     []string `json:"warnings"`
+	Source       string `json:"source,omitempty"`
+	Loaded       string `json:"loaded"` // RFC 3339
+	Checksum     string `json:"checksum,omitempty"`
+	Reloads      uint64 `json:"reloads"`
+	ReloadErrors uint64 `json:"reload_errors"`
+	// LastError is what was wrong with the last reload; absent if it succeeded.
+	LastError string   `json:"last_error,omitempty"`
+	Warnings  []string `json:"warnings"`
 }
 
 // StatusPool is one pool.
@@ -174,7 +175,7 @@ func (s *Server) Status() StatusPage {
 		UptimeMs: millis(g.Uptime), Draining: s.draining.Load(),
 		Config: StatusConfig{
 			Source: set.config.Source, Loaded: set.loaded.UTC().Format(time.RFC3339), Checksum: set.config.Checksum,
-			Reloads: c.Reloads, ReloadErrors: c.ReloadErrors, Warnings: append([]string{}, set.config.Warnings...),
+			Reloads: c.Reloads, ReloadErrors: c.ReloadErrors, LastError: s.lastReloadError(), Warnings: append([]string{}, set.config.Warnings...),
 		},
 		Streams: StatusStream{
 			Use: Use{int(c.Streams), int(c.StreamsLimit)}, Tunnels: s.tunnels.count(),
@@ -194,7 +195,7 @@ func (s *Server) Status() StatusPage {
 
 func statusPool(p *plimsoll.PoolStatus) StatusPool {
 	out := StatusPool{
-		Name: p.Name, Mode: modeToken(p.Mode), Order: p.Order.String(), Door: p.Door.String(),
+		Name: p.Name, Mode: p.Mode.String(), Order: p.Order.String(), Door: p.Door.String(),
 		Slots: Use{p.Used, p.Slots}, Workers: p.Workers, Running: p.Running,
 		Waiting: Use{p.Waiting, p.WaitingLimit}, HeadAgeMs: millis(p.HeadAge),
 		ExpectedMs: millis(p.Expected), ExpectedLearnt: p.ExpectedLearnt,
@@ -220,18 +221,6 @@ func statusPool(p *plimsoll.PoolStatus) StatusPool {
 		out.Classes = append(out.Classes, c)
 	}
 	return out
-}
-
-func modeToken(m plimsoll.Mode) string {
-	switch m {
-	case plimsoll.Enforce:
-		return "enforce"
-	case plimsoll.Shadow:
-		return "shadow"
-	case plimsoll.Off:
-		return "off"
-	}
-	return fmt.Sprintf("mode(%d)", m)
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

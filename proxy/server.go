@@ -43,8 +43,9 @@ type Server struct {
 	draining     atomic.Bool
 	serving      atomic.Int32
 
-	reloading sync.Mutex
-	shutdown  sync.Once
+	reloading   sync.Mutex
+	reloadError atomic.Pointer[error] // the last reload's
+	shutdown    sync.Once
 }
 
 // settings are what one configuration comes to. They do not change; a request
@@ -217,18 +218,30 @@ func (s *Server) Reload(c Config) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	s.stats.Reloads.Add(1)
-	if err := s.reload(c.withDefaults()); err != nil {
+	err := s.reload(c.withDefaults())
+	if err != nil {
 		s.stats.ReloadErrors.Add(1)
-		return err
 	}
-	return nil
+	s.reloadError.Store(&err)
+	return err
 }
 
-// NoteReloadError counts a configuration that was so wrong that there was
-// nothing to give to Reload.
-func (s *Server) NoteReloadError() {
+// NoteReloadError counts, and shows, a configuration that was so wrong that
+// there was nothing to give to Reload.
+func (s *Server) NoteReloadError(err error) {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
 	s.stats.Reloads.Add(1)
 	s.stats.ReloadErrors.Add(1)
+	s.reloadError.Store(&err)
+}
+
+// lastReloadError is empty if there was none, or no reload.
+func (s *Server) lastReloadError() string {
+	if err := s.reloadError.Load(); err != nil && *err != nil {
+		return (*err).Error()
+	}
+	return ""
 }
 
 func (s *Server) reload(c Config) error {

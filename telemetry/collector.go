@@ -62,7 +62,7 @@ func (c *Collector) pool(out chan<- prometheus.Metric, p *plimsoll.PoolStatus) {
 	out <- m.expected.sample(p.Expected.Seconds(), p.Name, source(p.ExpectedLearnt))
 	out <- m.margin.sample(p.Margin.Seconds(), p.Name, source(p.MarginLearnt))
 	for _, mode := range []plimsoll.Mode{plimsoll.Enforce, plimsoll.Shadow, plimsoll.Off} {
-		out <- m.mode.sample(truth(p.Mode == mode), p.Name, modeToken(mode))
+		out <- m.mode.sample(truth(p.Mode == mode), p.Name, mode.String())
 	}
 	out <- m.broken.sample(truth(p.Broken), p.Name)
 	out <- m.stale.sample(float64(p.Stale), p.Name)
@@ -111,16 +111,6 @@ func source(learnt bool) string {
 		return "learnt"
 	}
 	return "configured"
-}
-
-func modeToken(m plimsoll.Mode) string {
-	switch m {
-	case plimsoll.Shadow:
-		return "shadow"
-	case plimsoll.Off:
-		return "off"
-	}
-	return "enforce"
 }
 
 // Registry makes a registry with c, the Go runtime's and the process's metrics.

@@ -13,9 +13,9 @@ runtime and the process. This page is generated from the code
 (` + "`go test ./telemetry -run Reference -rewrite`" + `).
 
 Counters start at 0 with the process. Labels come from closed sets or from the
-configuration: ` + "`pool`" + ` and ` + "`class`" + ` are names of yours, ` + "`reason`" + ` and ` + "`outcome`" + ` are the
-words of the glossary. A scrape reads and never counts, so it costs a request
-nothing.
+configuration: ` + "`pool`" + ` and ` + "`class`" + ` are names of yours, ` + "`reason`" + ` and ` + "`outcome`" + ` are
+words that [before a service](../guide/before-a-service.md) and [operating](../guide/operating.md) explain. A scrape
+reads and never counts, so it costs a request nothing.
 
 | metric | kind | labels | meaning |
 |---|---|---|---|

@@ -40,7 +40,7 @@ func (d *daemon) reload(r reading) {
 	}
 	c, err := d.successor(r)
 	if err != nil {
-		d.server.NoteReloadError()
+		d.server.NoteReloadError(err)
 	} else {
 		err = d.server.Reload(c) // counts itself
 	}

@@ -33,6 +33,7 @@ type page struct {
 	Config struct {
 		Reloads  int      `json:"reloads"`
 		Errors   int      `json:"reload_errors"`
+		Last     string   `json:"last_error"`
 		Warnings []string `json:"warnings"`
 	}
 	Pools []struct {
@@ -80,7 +81,7 @@ func (r *reloaded) reload() page {
 	r.n++
 	r.signal(syscall.SIGHUP)
 	r.until(fmt.Sprintf("%d reloads", r.n), func() bool {
-		return r.count("reload: nothing was changed") + r.count(" is in force") >= r.n
+		return r.count("reload: nothing was changed")+r.count(" is in force") >= r.n
 	})
 	return r.status()
 }
@@ -123,6 +124,9 @@ func TestFailedReloads(t *testing.T) {
 		if s.Pools[0].Waiting.Limit != 3 {
 			t.Errorf("%s: %+v", c.what, s.Pools)
 		}
+		if !strings.Contains(s.Config.Last, c.says) {
+			t.Errorf("%s: the status says %q", c.what, s.Config.Last)
+		}
 		if code, text := get(p.users + "/"); code != 200 {
 			t.Errorf("%s: a call gets %d %s", c.what, code, text)
 		}
@@ -137,7 +141,7 @@ func TestFailedReloads(t *testing.T) {
 	write(t, p.file, strings.Replace(good, "waiting: 3", "waiting: 5", 1))
 	s := p.reload()
 	p.says("is in force")
-	if s.Pools[0].Waiting.Limit != 5 || s.Config.Errors != s.Config.Reloads-1 {
+	if s.Pools[0].Waiting.Limit != 5 || s.Config.Errors != s.Config.Reloads-1 || s.Config.Last != "" {
 		t.Errorf("a good file: %+v", s)
 	}
 	_, text := get(p.admin + "/metrics")
