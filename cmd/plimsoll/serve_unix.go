@@ -9,5 +9,3 @@ import (
 
 // reloadSignals are those that make serve read its file again.
 func reloadSignals() []os.Signal { return []os.Signal{syscall.SIGHUP} }
-
-func isReload(s os.Signal) bool { return s == syscall.SIGHUP }
