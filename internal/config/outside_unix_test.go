@@ -5,6 +5,7 @@ package config
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -28,9 +29,11 @@ func TestPipesDoNotBlock(t *testing.T) {
 	}
 }
 
+// Permissions do not bind root, so root has the test run by somebody else.
 func TestPermissions(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("left out: permissions do not bind root")
+		asNobody(t)
+		return
 	}
 	dir := t.TempDir()
 	cert, key := pair(t, dir, "one")
@@ -50,5 +53,35 @@ func TestPermissions(t *testing.T) {
 		if _, err := Read("f", strings.NewReader(small+text)); err == nil || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "permission denied") {
 			t.Errorf("%s: %v", key, err)
 		}
+	}
+}
+
+// asNobody runs the test of the same name, from a copy of this program that
+// everybody may read, as a user without rights.
+func asNobody(t *testing.T) {
+	dir, err := os.MkdirTemp("", "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "test")
+	if err := errors.Join(os.WriteFile(program, b, 0o755), os.Chmod(dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = 65534
+	cmd := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Fatalf("%v\n%s", err, out)
 	}
 }
