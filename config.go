@@ -83,7 +83,7 @@ type Config struct {
 	Classes []Class
 	// Default names the class of a call that names none, or an unknown one.
 	Default string
-	// Observer is told of every decision; nil for none.
+	// Observer is told of every call that has ended or was refused; nil for none.
 	Observer Observer
 	// Alarm is told, on a goroutine of its own, when a pool has failed open
 	// because of a bug; nil logs it with slog.
@@ -100,7 +100,7 @@ type Pool struct {
 	// Workers is how many units the protected thing really works on at once,
 	// when that is less than Slots: the units above it wait at the protected
 	// thing and hide the turn-around between an answer and the next call.
-	// 0 means as many as Slots.
+	// At most Slots; 0 means as many as Slots.
 	Workers int
 	// Waiting is how many calls may wait, 0 … 524 288.
 	Waiting int
@@ -126,7 +126,8 @@ type Class struct {
 	Name string
 	// Pool names the pool that the class belongs to.
 	Pool string
-	// Rank orders classes by how much they matter; 0 is the most critical.
+	// Rank orders classes by how much they matter; 0 is the most critical, and
+	// 2^31 - 1 the least.
 	Rank int
 	// Deadline is what a call gets that brings none, counted from its arrival,
 	// and the longest that a call may bring. 0 means none.
@@ -134,12 +135,13 @@ type Class struct {
 	// Objective is the share of the class's arrivals that should end OK, in
 	// (0, 1); 0 means that the class may be lost.
 	Objective float64
-	// Waiting is the class's own bound on waiting calls; Unbounded or 0 means
-	// that only the pool's bound holds.
+	// Waiting is the class's own bound on waiting calls, up to 524 288;
+	// Unbounded or 0 means that only the pool's bound holds.
 	Waiting int
 	// NoWaiting refuses a call of the class that cannot start at once.
 	NoWaiting bool
-	// Reserve is how many units of the pool no other class takes.
+	// Reserve is how many units of the pool no other class takes. Those of all
+	// classes together are at most the pool's slots.
 	Reserve int
 }
 

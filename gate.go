@@ -19,7 +19,7 @@ type Request struct {
 	// Cost is how many units the call takes while it runs; 0 means 1. Less
 	// than 0, or more than the class can ever have, is refused as too costly.
 	Cost int
-	// Attempt numbers the tries of one intention from 0.
+	// Attempt numbers the tries of one intention from 0; the lower 32 bits are kept.
 	Attempt int
 	// Key groups calls by tenant or user.
 	Key uint64
@@ -27,8 +27,8 @@ type Request struct {
 	// which is also the most that a call gets; less than 0 means that nothing
 	// is left.
 	Timeout time.Duration
-	// Expected is how long the call is expected to run; 0 means what the pool
-	// expects.
+	// Expected is how long the call is expected to run; 0 or less means what
+	// the pool expects, and more than MaxExpected counts as that.
 	Expected time.Duration
 }
 
@@ -66,6 +66,7 @@ func New(cfg Config) (*Gate, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.clone()
 	g := &Gate{epoch: time.Now(), observer: cfg.Observer, alarm: cfg.Alarm, wake: make(chan struct{}, 1)}
 	if g.alarm == nil {
 		g.alarm = func(err error) { slog.Error(err.Error()) }
@@ -117,8 +118,9 @@ func (g *Gate) SetMode(pool string, m Mode) error {
 	})
 }
 
-// Resize changes the bounds of one pool; workers may be 0, as in [Pool].
-// Nothing that runs is stopped, and with more slots the waiting start at once.
+// Resize changes the bounds of one pool, within those of [Pool]; workers may be
+// 0, as there. Nothing that runs is stopped, and with more slots the waiting
+// start at once. The error says what is wrong; then nothing has changed.
 func (g *Gate) Resize(pool string, slots, workers, waiting int) error {
 	return g.change(func(cfg *Config) error {
 		p, err := cfg.pool(pool)
@@ -135,7 +137,7 @@ func (g *Gate) Resize(pool string, slots, workers, waiting int) error {
 // and serves out whom it has. Observer and Alarm stay what New was given.
 func (g *Gate) Reload(cfg Config) error {
 	return g.change(func(c *Config) error {
-		*c = cfg
+		*c = cfg.clone()
 		return nil
 	})
 }
@@ -143,10 +145,12 @@ func (g *Gate) Reload(cfg Config) error {
 func (g *Gate) change(edit func(*Config) error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	cfg := g.table.Load().cfg.clone()
+	was := &g.table.Load().cfg
+	cfg := was.clone()
 	if err := edit(&cfg); err != nil {
 		return err
 	}
+	cfg.Observer, cfg.Alarm = was.Observer, was.Alarm
 	if err := cfg.Validate(); err != nil {
 		return err
 	}

@@ -68,11 +68,13 @@ type classBook struct {
 	// In shadow and off the machine's counts are not what happened. would is
 	// what it counted as refused and ran all the same; misled is what it
 	// counted as cancelled and was not. passed has arrived, and real has ended,
-	// beside the machine or in spite of it; running are those that have not.
+	// beside the machine or in spite of it; running are those that have not. Of
+	// a broken pool these are all there is.
 	would   [core.NumReasons]uint64
 	misled  uint64
 	passed  uint64
 	real    [core.NumOutcomes]uint64
+	turned  [core.NumReasons]uint64 // of the real, those refused
 	running int
 }
 
@@ -97,31 +99,36 @@ func (gr *group) acquire(ctx context.Context, s *seatOf, r *Request, t *Ticket) 
 	q.Deadline = deadlineOf(now, r.Timeout, s.class.Deadline)
 	if id, ok := gr.pass(now, &q); ok {
 		gr.mu.Unlock()
-		gr.fill(t, s, id, 0, q.Deadline, now)
+		gr.fill(t, s.class.Name, id, 0, q.Deadline, now)
 		return nil
 	}
 	e := gr.admit(now, &q)
+	class := gr.classes[e.Class].class.Name // another than s's if that has just gone
 	switch {
-	case gr.broken: // just now
+	case gr.broken && gr.loose[e.ID.Seq] != looseCall{}: // just now, and it was let through
+		gr.fill(t, class, e.ID, 0, ownDeadline(now, r), now)
+		gr.mu.Unlock()
+		return nil
+	case gr.broken:
 		return gr.undecided(now, s, r, t)
 	case gr.mode == Shadow && e.Reason != core.Draining:
-		gr.admitInShadow(now, s, r, e, q.Deadline, t)
+		gr.admitInShadow(now, class, r, e, q.Deadline, t)
 		gr.mu.Unlock()
 		return nil
 	case e.Kind == core.Refuse:
-		err := gr.refusal(now, s, &e)
+		err := gr.refusal(now, &e)
 		gr.mu.Unlock()
-		gr.ended(s.class.Name, Refused, e.Reason, 0, 0, false)
+		gr.ended(class, Refused, e.Reason, 0, 0, false)
 		return err
 	case e.Kind == core.Run:
 		gr.mu.Unlock()
-		gr.fill(t, s, e.ID, 0, q.Deadline, now)
+		gr.fill(t, class, e.ID, 0, q.Deadline, now)
 		return nil
 	}
 	w := gr.waiter()
 	gr.seats[e.ID.Index].w = w
 	gr.mu.Unlock()
-	return gr.wait(ctx, s, w, e.ID, now, q.Deadline, t)
+	return gr.wait(ctx, class, w, e.ID, now, q.Deadline, t)
 }
 
 // tick reads the clock, under the lock so that it never runs backwards.
@@ -212,14 +219,14 @@ func (gr *group) apply(now int64, out []core.Effect, own uint64) (mine core.Effe
 		}
 		switch e.Kind {
 		case core.Run:
-			gr.runs(now, e)
+			gr.runs(now, e, own)
 		case core.Refuse:
 			if e.ID.Index == 0 {
 				continue
 			}
 			s := &gr.seats[e.ID.Index]
 			if s.shadow && e.ID.Seq != own {
-				gr.wouldRefuse(e, s.since, s.deadline)
+				gr.wouldRefuse(e, s.since, s.deadline, s.waited)
 			}
 			s.tell(e)
 			*s = seat{}
@@ -229,10 +236,10 @@ func (gr *group) apply(now int64, out []core.Effect, own uint64) (mine core.Effe
 }
 
 // runs notes that a call has started, and tells whoever waits for that.
-func (gr *group) runs(now int64, e *core.Effect) {
+func (gr *group) runs(now int64, e *core.Effect, own uint64) {
 	s := &gr.seats[e.ID.Index]
 	s.running = true
-	if s.shadow && e.Ns > 0 {
+	if s.shadow && (e.Ns > 0 || e.ID.Seq != own) {
 		s.delayed = true // it has run since it arrived
 		return
 	}
@@ -260,7 +267,7 @@ func (gr *group) waiter() *waiter {
 // wait waits for the machine's verdict, or for the caller to leave. A verdict
 // that came first stands, but a permit that the caller is no longer there to
 // use is given back unused.
-func (gr *group) wait(ctx context.Context, s *seatOf, w *waiter, id core.ID, arrived, deadline int64, t *Ticket) error {
+func (gr *group) wait(ctx context.Context, class string, w *waiter, id core.ID, arrived, deadline int64, t *Ticket) error {
 	var v core.Effect
 	select {
 	case v = <-w.verdict:
@@ -274,14 +281,18 @@ func (gr *group) wait(ctx context.Context, s *seatOf, w *waiter, id core.ID, arr
 		case v = <-w.verdict:
 		default:
 			gr.cancel(now, id)
+			select {
+			case v = <-w.verdict: // a bug let it through
+			default:
+			}
 		}
 	}
 	gr.idle = append(gr.idle, w)
 	switch {
 	case v.Kind == core.Refuse:
-		err := gr.refusal(now, s, &v)
+		err := gr.refusal(now, &v)
 		gr.mu.Unlock()
-		gr.ended(s.class.Name, Refused, v.Reason, time.Duration(v.Ns), 0, false)
+		gr.ended(class, Refused, v.Reason, time.Duration(v.Ns), 0, false)
 		return err
 	case left:
 		if v.Kind == core.Run {
@@ -291,17 +302,17 @@ func (gr *group) wait(ctx context.Context, s *seatOf, w *waiter, id core.ID, arr
 		}
 		gr.mu.Unlock()
 		gr.gate.stir()
-		gr.ended(s.class.Name, Cancelled, core.NoReason, time.Duration(now-arrived), 0, false)
+		gr.ended(class, Cancelled, core.NoReason, time.Duration(now-arrived), 0, false)
 		return context.Cause(ctx)
 	}
 	gr.mu.Unlock()
-	gr.fill(t, s, id, v.Ns, deadline, arrived+v.Ns)
+	gr.fill(t, class, id, v.Ns, deadline, arrived+v.Ns)
 	return nil
 }
 
 // fill makes t the ticket of a call that has waited for ns.
-func (gr *group) fill(t *Ticket, s *seatOf, id core.ID, ns, deadline, now int64) {
-	t.Waited, t.Timeout, t.Class, t.group, t.id = time.Duration(ns), -1, s.class.Name, gr, id
+func (gr *group) fill(t *Ticket, class string, id core.ID, ns, deadline, now int64) {
+	t.Waited, t.Timeout, t.Class, t.group, t.id = time.Duration(ns), -1, class, gr, id
 	if deadline != core.Never {
 		t.Timeout = time.Duration(max(0, deadline-now))
 	}
@@ -382,7 +393,7 @@ func (gr *group) giveBack(now int64, id core.ID, o Outcome) (end ending) {
 	s := gr.seat(id)
 	if l, ok := gr.loose[id.Seq]; ok {
 		delete(gr.loose, id.Seq)
-		end = ending{l.class, inTime(o, now, l.deadline), l.why, true, l.since, 0}
+		end = ending{l.class, inTime(o, now, l.deadline), l.why, true, l.since, l.waited}
 		gr.classes[l.class].running--
 		gr.classes[l.class].real[end.outcome]++
 	} else if s == nil || s.w != nil {
@@ -396,8 +407,9 @@ func (gr *group) giveBack(now int64, id core.ID, o Outcome) (end ending) {
 			end.outcome = gr.finish(now, id, o, real)
 		} else { // it ran in the shadow of the machine, which still has it waiting
 			end.outcome = inTime(o, now, s.deadline)
-			gr.classes[s.class].misled++
-			gr.classes[s.class].real[end.outcome]++
+			*s = seat{}
+			gr.classes[end.class].misled++
+			gr.classes[end.class].real[end.outcome]++
 			gr.cancel(now, id)
 		}
 	}

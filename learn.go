@@ -127,12 +127,12 @@ const retryHorizon = 120
 // pool needs for a call, backlog for all that it has.
 func (p *pacer) after(now, gap, backlog int64) time.Duration {
 	second := int64(time.Second)
-	p.cursor = max(p.cursor+gap, now+second+backlog)
-	if s := (p.cursor - now + second - 1) / second; s <= retryHorizon {
+	at := max(p.cursor+gap, now+second+backlog)
+	if s := (at - now + second - 1) / second; s <= retryHorizon {
+		p.cursor = at
 		return time.Duration(s) * time.Second
 	}
 	// Everything up to the horizon is promised: spread over its second half.
-	p.cursor -= gap
 	p.spread = p.spread*6364136223846793005 + 1442695040888963407
 	return time.Duration(retryHorizon/2+1+(p.spread>>33)%(retryHorizon/2)) * time.Second
 }
@@ -140,13 +140,17 @@ func (p *pacer) after(now, gap, backlog int64) time.Duration {
 // refusal is the error for an effect. Refusals of a class come in rows that say
 // the same, and a value in an interface never changes: the last one is given
 // out again while it fits, so that an overload does not also fill the heap.
-func (gr *group) refusal(now int64, s *seatOf, e *core.Effect) error {
-	f := Refusal{Reason: e.Reason, Class: s.class.Name, Pool: gr.pool, Waited: time.Duration(e.Ns)}
-	if e.Reason != core.TooCostly && !gr.broken {
+func (gr *group) refusal(now int64, e *core.Effect) error {
+	b := &gr.classes[e.Class]
+	f := Refusal{Reason: e.Reason, Class: b.class.Name, Pool: gr.pool, Waited: time.Duration(e.Ns)}
+	switch {
+	case e.Reason == core.TooCostly: // never
+	case gr.broken:
+		f.RetryAfter = time.Second
+	default:
 		gap := gr.gap()
 		f.RetryAfter = gr.retry.after(now, gap, gap*int64(gr.m.Calls(0)))
 	}
-	b := &gr.classes[s.index]
 	if last, ok := b.refused.(Refusal); !ok || last != f {
 		b.refused = f
 	}

@@ -83,16 +83,20 @@ func (gr *group) flush() {
 	gr.apply(now, out, 0)
 }
 
-// outstanding is how many calls run or wait here; tickets, how many of them
-// hold a ticket.
-func (gr *group) outstanding() int {
-	gr.mu.Lock()
-	defer gr.mu.Unlock()
+// held is how many calls run or wait here; outstanding is the same for those
+// who have no lock, and tickets how many of them hold a ticket.
+func (gr *group) held() int {
 	n := len(gr.loose)
 	if gr.broken {
 		return n
 	}
 	return n + gr.m.Calls(0)
+}
+
+func (gr *group) outstanding() int {
+	gr.mu.Lock()
+	defer gr.mu.Unlock()
+	return gr.held()
 }
 
 func (gr *group) tickets() int {
@@ -119,19 +123,43 @@ func (gr *group) rescue() {
 	if v == nil || gr.broken {
 		return
 	}
-	gr.broken, gr.log = true, nil
+	gr.tick()
+	gr.letAllThrough()
+	gr.keepCounts()
+	gr.broken = true
+	if gr.log != nil {
+		gr.log.last, gr.log = true, nil
+	}
 	for i := range gr.seats {
 		s := &gr.seats[i]
-		if s.w == nil && !s.running && !s.shadow {
-			continue
+		if s.running || s.shadow {
+			gr.setLoose(s.seq, looseCall{s.since, s.deadline, s.waited, s.class, core.NoReason})
+			*s = seat{}
 		}
-		s.tell(&core.Effect{Kind: core.Run}) // if it waits
-		gr.classes[s.class].passed++         // the machine's counts are not asked any more
-		gr.setLoose(s.seq, looseCall{s.since, s.deadline, s.class, core.NoReason})
-		*s = seat{}
+	}
+	for i := range gr.classes {
+		b := &gr.classes[i]
+		b.passed = uint64(b.running)
+		for _, n := range b.real {
+			b.passed += n
+		}
 	}
 	stack := debug.Stack()
 	go gr.gate.alarm(fmt.Errorf("plimsoll: pool %q decides nothing any more and lets everything through, because of a bug: %v\n%s", gr.pool, v, stack))
+}
+
+// keepCounts takes over what the machine has counted, if that can still be
+// read: nobody will ask it again.
+func (gr *group) keepCounts() {
+	defer func() { _ = recover() }()
+	all := make([]ClassStatus, len(gr.classes))
+	for i := range all {
+		all[i] = gr.classStatus(gr.now, i)
+	}
+	for i := range all {
+		b := &gr.classes[i]
+		b.real, b.turned, b.misled = all[i].Outcomes, all[i].Refused, 0
+	}
 }
 
 // stir wakes a Drain that waits for the last ticket.

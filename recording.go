@@ -55,7 +55,8 @@ type eventLog struct {
 	last    bool // nothing more will come: the gate has forgotten the group
 }
 
-// Record begins to record the gate. Stop ends it.
+// Record begins to record the gate. Stop ends it. The error is [ErrRecording],
+// or the writer's.
 func (g *Gate) Record(w io.Writer, enc record.Encoding) (*Recording, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -78,18 +79,30 @@ func (g *Gate) Record(w io.Writer, enc record.Encoding) (*Recording, error) {
 
 // follow begins to log a group.
 func (r *Recording) follow(gr *group) {
-	l := &eventLog{group: gr}
-	gr.mu.Lock()
-	if gr.broken { // it decides nothing that could be recorded
-		gr.mu.Unlock()
+	if r.Err() != nil { // nobody would write it
 		return
 	}
-	s := gr.m.Snapshot()
-	l.opening, gr.log = &s, l
+	l := &eventLog{group: gr}
+	gr.mu.Lock()
+	if l.opening = gr.snapshot(); l.opening != nil {
+		gr.log = l
+	}
 	gr.mu.Unlock()
 	r.mu.Lock()
-	r.logs = append(r.logs, l)
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	if l.opening != nil {
+		r.logs = append(r.logs, l)
+	}
+}
+
+// snapshot is nil for a pool that decides nothing that could be recorded.
+func (gr *group) snapshot() (s *core.State) {
+	if gr.broken {
+		return nil
+	}
+	defer gr.rescue()
+	state := gr.m.Snapshot()
+	return &state
 }
 
 // record notes one event of the machine, under the group's lock. Callers on the
@@ -117,7 +130,10 @@ func (r *Recording) run() {
 	for {
 		select {
 		case <-t.C:
-			r.empty()
+			if !r.empty() {
+				r.detach()
+				return
+			}
 		case <-r.quit:
 			r.empty()
 			return
@@ -125,8 +141,8 @@ func (r *Recording) run() {
 	}
 }
 
-// empty takes what the logs hold and writes it.
-func (r *Recording) empty() {
+// empty takes what the logs hold and writes it, and says whether it could.
+func (r *Recording) empty() bool {
 	r.mu.Lock()
 	logs := slices.Clone(r.logs)
 	r.mu.Unlock()
@@ -135,12 +151,27 @@ func (r *Recording) empty() {
 			r.mu.Lock()
 			r.err = err
 			r.mu.Unlock()
-			return
+			return false
 		}
 	}
 	r.mu.Lock()
 	r.logs = slices.DeleteFunc(r.logs, (*eventLog).over)
 	r.mu.Unlock()
+	return true
+}
+
+// detach ends the logging of every group.
+func (r *Recording) detach() {
+	r.mu.Lock()
+	logs := slices.Clone(r.logs)
+	r.mu.Unlock()
+	for _, l := range logs {
+		l.group.mu.Lock()
+		if l.group.log == l { // another recording may have begun
+			l.group.log = nil
+		}
+		l.group.mu.Unlock()
+	}
 }
 
 // end says that nothing more will come from the group.
@@ -156,7 +187,7 @@ func (gr *group) end() {
 func (l *eventLog) over() bool {
 	l.group.mu.Lock()
 	defer l.group.mu.Unlock()
-	return l.last && l.opening == nil && len(l.events) == 0
+	return l.last && l.opening == nil && len(l.events) == 0 && l.lost == 0
 }
 
 func (r *Recording) write(l *eventLog) error {
@@ -164,9 +195,8 @@ func (r *Recording) write(l *eventLog) error {
 	full := *l
 	l.opening, l.events, l.counts, l.effects, l.lost = nil, nil, nil, nil, 0
 	var after *core.State
-	if full.lost > 0 && !l.group.broken {
-		s := l.group.m.Snapshot()
-		after = &s
+	if full.lost > 0 {
+		after = l.group.snapshot()
 	}
 	l.group.mu.Unlock()
 
@@ -183,13 +213,25 @@ func (r *Recording) write(l *eventLog) error {
 		}
 		at += full.counts[k]
 	}
-	if after == nil {
+	if full.lost == 0 {
 		return nil
 	}
 	r.mu.Lock()
 	r.lost += full.lost
 	r.mu.Unlock()
-	return errors.Join(r.w.Gap(i, full.lost), r.w.Snapshot(i, after))
+	err := r.w.Gap(i, full.lost)
+	if after != nil && err == nil { // a pool that is broken has nothing more to say
+		err = r.w.Snapshot(i, after)
+	}
+	return err
+}
+
+// Err is the destination's first error, after which nothing is recorded any
+// more; nil while all is well.
+func (r *Recording) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
 }
 
 // Lost is how many events had to be left out so far.
@@ -209,16 +251,7 @@ func (r *Recording) Stop() error {
 	}
 	r.gate.mu.Unlock()
 	if mine {
-		r.mu.Lock()
-		logs := slices.Clone(r.logs)
-		r.mu.Unlock()
-		for _, l := range logs {
-			l.group.mu.Lock()
-			if l.group.log == l { // another recording may have begun
-				l.group.log = nil
-			}
-			l.group.mu.Unlock()
-		}
+		r.detach()
 		close(r.quit)
 	}
 	<-r.done

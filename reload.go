@@ -244,6 +244,7 @@ func (gr *group) merge(cfg core.Config) core.Config {
 func (gr *group) reconfigure(cfg core.Config, p *Pool) {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
+	defer gr.rescue()
 	gr.keepLearnt(&cfg.Pools[0], p)
 	now := gr.tick()
 	gr.cfg, gr.settings = cfg, *p

@@ -34,8 +34,8 @@ func TestARefusedReloadLeavesNothing(t *testing.T) {
 	if err := g.Reload(next); err == nil || !strings.Contains(err.Error(), "keep their places") {
 		t.Fatalf("%v", err)
 	}
-	if g.made != 1 || len(g.groups) != 1 || len(rec.logs) != 1 || len(g.Status().Pools) != 1 {
-		t.Fatalf("made %d, %d groups, %d logs", g.made, len(g.groups), len(rec.logs))
+	if g.made != 1 || len(g.groups) != 1 || logsOf(rec) != 1 || len(g.Status().Pools) != 1 {
+		t.Fatalf("made %d, %d groups, %d logs", g.made, len(g.groups), logsOf(rec))
 	}
 	if err := rec.Stop(); err != nil {
 		t.Fatal(err)
@@ -68,11 +68,9 @@ func TestARecordingForgetsPoolsThatAreGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * recordingEvery)
-		rec.mu.Lock()
-		if n := len(rec.logs); n > 2 {
+		if n := logsOf(rec); n > 2 {
 			t.Errorf("%d logs of one pool and one that may still be asked", n)
 		}
-		rec.mu.Unlock()
 		if err := rec.Stop(); err != nil {
 			t.Fatal(err)
 		}

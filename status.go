@@ -1,6 +1,7 @@
 package plimsoll
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/plimsoll-go/plimsoll/core"
@@ -70,7 +71,7 @@ type ClassStatus struct {
 	Arrived      uint64
 	Outcomes     [core.NumOutcomes]uint64 // indexed by Outcome; Refused is their sum by reason
 	Refused      [core.NumReasons]uint64  // indexed by Reason
-	WouldRefuse  [core.NumReasons]uint64  // in shadow mode
+	WouldRefuse  [core.NumReasons]uint64  // while in shadow mode, ever
 	Wait         Histogram                // of the calls that ran
 	Run          Histogram
 }
@@ -111,24 +112,22 @@ func (gr *group) status() (PoolStatus, bool) {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
 	now := gr.tick()
+	if gr.retired && gr.held() == 0 {
+		return PoolStatus{}, false
+	}
 	if gr.broken {
 		return gr.brokenStatus(), true
 	}
 	v := gr.m.PoolView(0)
-	if gr.retired && v.Running+v.Waiting+len(gr.loose) == 0 {
-		return PoolStatus{}, false
-	}
 	s := PoolStatus{
 		Name: gr.pool, Mode: gr.mode, Order: v.Order, Door: v.Door,
 		Slots: v.Slots, Workers: v.Workers, Used: v.Units, Running: v.Running + len(gr.loose),
 		Waiting: v.Waiting, WaitingLimit: v.Pool.Waiting, HeadAge: age(now, v.Oldest),
 		Expected: time.Duration(v.Expected), Margin: time.Duration(v.Margin),
 		ExpectedLearnt: gr.settings.Expected == 0, MarginLearnt: gr.settings.Margin == 0,
-		Broken: gr.broken, Stale: gr.stale + gr.m.Stale(),
+		Broken: gr.broken, Stale: gr.stale,
 	}
-	if s.Workers == 0 {
-		s.Workers = s.Slots
-	}
+	s.Workers = cmp.Or(s.Workers, s.Slots)
 	for i := range gr.classes {
 		if c := gr.classStatus(now, i); !gr.cfg.Classes[i].Retired || c.Running+c.Waiting > 0 {
 			s.Classes = append(s.Classes, c)
@@ -141,15 +140,15 @@ func (gr *group) status() (PoolStatus, bool) {
 func (gr *group) brokenStatus() PoolStatus {
 	s := PoolStatus{
 		Name: gr.pool, Mode: gr.mode, Order: gr.settings.Order, Door: gr.settings.Door,
-		Slots: gr.settings.Slots, Workers: gr.settings.Workers, WaitingLimit: gr.settings.Waiting,
+		Slots: gr.settings.Slots, Workers: cmp.Or(gr.settings.Workers, gr.settings.Slots), WaitingLimit: gr.settings.Waiting,
 		Running: len(gr.loose), Broken: true, Stale: gr.stale,
 	}
 	for i := range gr.classes {
 		b := &gr.classes[i]
 		s.Classes = append(s.Classes, ClassStatus{
 			Name: b.class.Name, Rank: b.class.Rank, Deadline: b.class.Deadline, Objective: b.class.Objective,
-			Reserve: b.class.Reserve, Running: b.running, WaitingLimit: Unbounded,
-			Arrived: b.passed, Outcomes: b.real, WouldRefuse: b.would, Wait: b.wait, Run: b.run,
+			Reserve: b.class.Reserve, Running: b.running, WaitingLimit: b.class.core().Waiting,
+			Arrived: b.passed, Outcomes: b.real, Refused: b.turned, WouldRefuse: b.would, Wait: b.wait, Run: b.run,
 		})
 	}
 	return s
@@ -166,6 +165,9 @@ func (gr *group) classStatus(now int64, i int) ClassStatus {
 	}
 	for o, n := range b.real {
 		v.Outcomes[o] += n
+	}
+	for why, n := range b.turned {
+		v.Refused[why] += n
 	}
 	return ClassStatus{
 		Name: v.Name, Rank: v.Rank, Deadline: b.class.Deadline, Objective: b.class.Objective,

@@ -13,7 +13,7 @@ import (
 //
 // Nothing that runs is stopped. A waiting call that could now never start,
 // because it needs more units than its class can have, is refused as
-// TooCostly; one that waits beyond a smaller bound, as Full at the next Dispatch.
+// TooCostly, or as Full if the class can have none; one that waits beyond a smaller bound, as Full at the next Dispatch.
 func (m *Machine) Configure(now int64, cfg Config, out []Effect) ([]Effect, error) {
 	if err := cfg.Validate(); err != nil {
 		return out, err
@@ -34,7 +34,7 @@ func (m *Machine) Configure(now int64, cfg Config, out []Effect) ([]Effect, erro
 			x := &m.calls[i]
 			next := x.next
 			if int(x.cost) > m.classes[k].ceiling {
-				out = m.refuse(now, i, TooCostly, out)
+				out = m.refuse(now, i, tooMuch(int(x.cost)), out)
 			}
 			i = next
 		}

@@ -26,8 +26,9 @@
 // # Time
 //
 // An instant is an int64 count of nanoseconds on one monotonic line whose
-// origin the caller chooses. The machine uses it only to compare a call's
-// deadline with now. It never re-orders, merges or rejects events by their
+// origin the caller chooses, at least three hours before [Never]: sums of an
+// instant, an expectation and a margin are not looked at for overflow. The
+// machine uses it only to compare a call's deadline with now. It never re-orders, merges or rejects events by their
 // stamps: the order of the calls is the order.
 //
 // # Units and bounds

@@ -13,10 +13,7 @@ func (m *Machine) door(now int64, p *pool, c *class, r *Request) (Reason, int) {
 		return Draining, 0
 	}
 	if r.Cost < 0 || r.Cost > c.ceiling {
-		if r.Cost == 1 { // the class has no units at all
-			return Full, 0
-		}
-		return TooCostly, 0
+		return tooMuch(r.Cost), 0
 	}
 	evict, ok := m.room(now, p, c, r.Cost)
 	if !ok {
@@ -28,6 +25,15 @@ func (m *Machine) door(now int64, p *pool, c *class, r *Request) (Reason, int) {
 		}
 	}
 	return NoReason, evict
+}
+
+// tooMuch is the reason for a cost above all that the class can have. If that is
+// one unit, the class has none at all, and the call is not to blame.
+func tooMuch(cost int) Reason {
+	if cost == 1 {
+		return Full
+	}
+	return TooCostly
 }
 
 // room says whether the bounds let the call in, and if only in the place of

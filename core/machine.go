@@ -276,8 +276,12 @@ func (m *Machine) Drain(_ int64, on bool, out []Effect) []Effect {
 	return out
 }
 
-// Flush refuses everybody who waits, for the given reason.
+// Flush refuses everybody who waits, for the given reason; one that is none
+// counts as Draining.
 func (m *Machine) Flush(now int64, why Reason, out []Effect) []Effect {
+	if why == NoReason || int(why) >= NumReasons {
+		why = Draining
+	}
 	for k := range m.classes {
 		for m.classes[k].waiting.head != 0 {
 			out = m.refuse(now, m.classes[k].waiting.head, why, out)

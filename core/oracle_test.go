@@ -69,7 +69,11 @@ func (o *oracle) step(e Event) (out []Effect) {
 		o.configure(*e.Config)
 		for k := range o.cfg.Classes {
 			for _, c := range o.of(o.waiting, func(c *oracleCall) bool { return c.Class == k && c.Cost > o.ceiling(k) }) {
-				out = append(out, o.refuse(e.Now, c, TooCostly))
+				why := TooCostly
+				if c.Cost == 1 {
+					why = Full
+				}
+				out = append(out, o.refuse(e.Now, c, why))
 			}
 		}
 		for p := range o.cfg.Pools {

@@ -4,7 +4,8 @@ package core
 // reports true; or it changes nothing and reports false, and whoever asked
 // calls those two. It is a shortcut for the calm hours, in which nearly every
 // call finds a free worker and an empty waiting room: nothing is decided here
-// that the two would decide otherwise, and the tests hold it to that.
+// that the two would decide otherwise, and the tests hold it to that. It is for
+// machines of one pool: Dispatch would serve the others as well.
 func (m *Machine) Pass(now int64, r *Request) (ID, bool) {
 	if uint(r.Class) >= uint(len(m.classes)) || m.draining || len(m.pools) > 1 || r.Cost>>1 != 0 {
 		return ID{}, false

@@ -60,6 +60,3 @@ func (m *Machine) ClassView(i int) ClassView {
 func (m *Machine) Has(id ID) bool {
 	return int64(id.Index) < int64(len(m.calls)) && m.calls[id.Index].state != vacant && m.calls[id.Index].seq == id.Seq
 }
-
-// ClassOf is the class of a call that is in the system.
-func (m *Machine) ClassOf(id ID) int { return int(m.calls[id.Index].class) }
