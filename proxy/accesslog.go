@@ -203,11 +203,18 @@ func appendMillis(b []byte, d time.Duration) []byte {
 	return append(b, '.', byte('0'+us/100), byte('0'+us/10%10), byte('0'+us%10))
 }
 
+// unseen are the control and format characters of the basic plane that act on
+// what stands around them.
+func unseen(r rune) bool {
+	return r >= 0x80 && r <= 0x9f || r >= 0x200e && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
 // logTextMax bounds one text field of a line, in bytes.
 const logTextMax = 1024
 
 // appendQuoted writes s as a JSON string, cut at logTextMax. What is not valid
-// UTF-8 becomes U+FFFD.
+// UTF-8 becomes U+FFFD; what would move a terminal's cursor, break a line or turn
+// the direction of writing is escaped.
 func appendQuoted(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	if len(s) > logTextMax {
@@ -236,6 +243,10 @@ func appendQuoted(b []byte, s string) []byte {
 		if r == utf8.RuneError && size == 1 {
 			b = append(b, s[start:i]...)
 			b = append(b, "\ufffd"...)
+			start = i + size
+		} else if unseen(r) {
+			b = append(b, s[start:i]...)
+			b = append(b, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 			start = i + size
 		}
 		i += size

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +26,9 @@ type requestBody struct {
 
 	n     atomic.Int64
 	state atomic.Uint32
+
+	reads sync.Mutex // held by a read that is under way
+	over  bool       // nobody reads any more
 
 	mu     sync.Mutex
 	live   bool          // the call was admitted: reads are bounded from here on
@@ -64,6 +69,11 @@ func (b *requestBody) open() {
 
 // Read reads from the client.
 func (b *requestBody) Read(p []byte) (int, error) {
+	b.reads.Lock()
+	defer b.reads.Unlock()
+	if b.over {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	b.arm()
 	n, err := b.body.Read(p)
 	if n > 0 {
@@ -107,11 +117,11 @@ func (b *requestBody) end(err error) {
 			_ = http.NewResponseController(b.x.base).SetReadDeadline(time.Time{})
 		}
 		for k, v := range b.trailer {
-			if b.onward != nil {
+			if _, ok := b.onward[k]; ok {
 				b.onward[k] = v
 			}
 		}
-	} else if t, ok := err.(interface{ Timeout() bool }); ok && t.Timeout() && !b.closed {
+	} else if errors.Is(err, os.ErrDeadlineExceeded) && !b.closed {
 		b.state.Store(bodyStalled)
 	} else if b.protocol == "HTTP/1.1" && !broken(err) {
 		b.state.Store(bodyMalformed)
@@ -129,8 +139,35 @@ func broken(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Close closes the body.
-func (b *requestBody) Close() error { return b.body.Close() }
+// Close closes the body. The server does that too, when the handler has returned.
+func (b *requestBody) Close() error {
+	if b.state.Load() == bodyReading && b.duplex() {
+		return nil // it would read on; finish sees to it
+	}
+	return b.body.Close()
+}
+
+// duplex says whether the server must be told that the body is read while the
+// answer is written. Otherwise it holds the answer back until a read returns
+// that may wait for the client.
+func (b *requestBody) duplex() bool { return b.protocol != "HTTP/2.0" && b.length != 0 }
+
+// finish makes sure that nobody reads the body when the handler has returned: the
+// server would be reading the next request there.
+func (b *requestBody) finish() {
+	if !b.duplex() {
+		return
+	}
+	b.mu.Lock()
+	if b.state.Load() == bodyReading {
+		b.closed = true
+		_ = http.NewResponseController(b.x.base).SetReadDeadline(time.Unix(1, 0))
+	}
+	b.mu.Unlock()
+	b.reads.Lock()
+	b.over = true
+	b.reads.Unlock()
+}
 
 // failed says whether the client did not send its body to the end.
 func (b *requestBody) failed() bool {
@@ -161,18 +198,35 @@ func (b *requestBody) stop(h http.Header) {
 		return
 	}
 	b.closed = true
-	if b.protocol != "HTTP/2.0" {
+	b.last(h)
+	_ = http.NewResponseController(b.x.base).SetReadDeadline(time.Unix(1, 0))
+}
+
+// last says in an answer's header that it is the connection's last.
+func (b *requestBody) last(h http.Header) {
+	if b.protocol != "HTTP/2.0" { // which has a connection for many
 		h.Set("Connection", "close")
 	}
-	_ = http.NewResponseController(b.x.base).SetReadDeadline(time.Unix(1, 0))
 }
 
 // answerWriter is what the reverse proxy answers through. The status goes
 // through the gate, which notes it; the bytes go straight to the server.
 type answerWriter struct {
-	x       *exchange
-	n       int64
-	started bool
+	x        *exchange
+	n        int64
+	started  bool
+	own      http.Header // what the gate has set; nil for nothing
+	informed bool        // an answer has come before the answer
+}
+
+// begin is called when the gate has set its headers.
+func (w *answerWriter) begin() {
+	if h := w.Header(); len(h) > 0 {
+		w.own = maps.Clone(h)
+	}
+	if w.x.body.duplex() {
+		_ = http.NewResponseController(w.x.base).EnableFullDuplex()
+	}
 }
 
 // Header is the answer's.
@@ -180,8 +234,23 @@ func (w *answerWriter) Header() http.Header { return w.x.base.Header() }
 
 // WriteHeader sends a status, 1xx included.
 func (w *answerWriter) WriteHeader(status int) {
-	if status >= http.StatusOK {
+	h := w.Header()
+	if status < http.StatusOK {
+		// The gate's headers are the answer's, and a connection's are its own.
+		for name := range w.own {
+			delete(h, name)
+		}
+		delete(h, "Connection")
+		delete(h, "Keep-Alive")
+		w.informed = true
+	} else {
 		w.started = true
+		if w.informed { // the reverse proxy has cleared them away
+			maps.Copy(h, w.own)
+		}
+		if w.x.body.duplex() && w.x.body.state.Load() == bodyReading {
+			h.Set("Connection", "close") // what comes on it next is the rest of this body
+		}
 	}
 	w.x.gated.WriteHeader(status)
 }

@@ -108,7 +108,8 @@ type Config struct {
 	BodyIdle, AnswerIdle, WriteIdle, Stream time.Duration
 	// DialTimeout bounds connecting to the upstream, TLS included.
 	// HeaderTimeout bounds the wait for an answer's header; 0 means that the
-	// call's deadline does. UpstreamIdle is how long unused connections are kept.
+	// call's deadline does. Its end frees the slot, also under Hold, though the
+	// upstream may still be at work. UpstreamIdle is how long unused connections are kept.
 	DialTimeout, HeaderTimeout, UpstreamIdle time.Duration
 	// IdleConnections bounds the unused connections kept to the upstream; 0
 	// means 512.

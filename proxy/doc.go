@@ -25,7 +25,7 @@
 //
 // # Repeats
 //
-// The proxy sends no call twice. (net/http's transport repeats safe requests,
-// and those of which nothing was sent, on a connection that the upstream has
-// closed in the meantime.)
+// The proxy repeats no call of which an effect is possible. One that changes
+// nothing, or of which nothing was sent, is sent once more when the connection
+// that it was sent on had been used before and turns out to be closed.
 package proxy

@@ -21,15 +21,15 @@ func (set *settings) fail(_ http.ResponseWriter, r *http.Request, err error) {
 	w := &x.out
 	switch {
 	case x.body.stalled():
-		w.Header().Set("Connection", "close")
-		set.problem(w, r, http.StatusRequestTimeout, "The body stood still for too long.", "")
+		x.body.last(w.Header())
+		set.problem(w, r, http.StatusRequestTimeout, "The body stood still for too long.", x.effect())
 	case err == errLeft || x.client.Err() != nil:
 		x.clientGone(w)
 	case err == errLate:
 		x.body.stop(w.Header())
 		httpgate.WriteNoAnswer(w, r)
 	case x.body.malformed():
-		w.Header().Set("Connection", "close")
+		x.body.last(w.Header())
 		set.problem(w, r, http.StatusBadRequest, "The body is not chunked as its header says.", x.effect())
 	case x.body.failed():
 		x.clientGone(w)
@@ -65,9 +65,7 @@ func (x *exchange) effect() string {
 func (x *exchange) clientGone(w http.ResponseWriter) {
 	x.status = httpgate.StatusClientLeft
 	x.body.stop(w.Header())
-	if x.body.protocol != "HTTP/2.0" {
-		w.Header().Set("Connection", "close")
-	}
+	x.body.last(w.Header())
 	w.WriteHeader(httpgate.StatusClientLeft)
 }
 

@@ -117,6 +117,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.body.init(x, r)
 	s.stats.Requests.Add(1)
 	s.stats.InFlight.Add(1)
+	if r.URL.Opaque != "" { // x:http://host/path: no rule would see where it leads
+		http.Error(w, "proxy: the request's target is neither a path nor a URL", http.StatusBadRequest)
+		x.done(http.StatusBadRequest)
+		return
+	}
 	r = r.WithContext(&x.client)
 	r.Body = &x.body
 	x.grpc = isGRPC(r.Header)
@@ -217,6 +222,8 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 	x.answers = make(chan answer, 2)
 	x.deadline, _ = x.call.Deadline()
 	x.arm()
+	x.out.begin()
+	defer x.body.finish()
 	x.set.proxy.ServeHTTP(&x.out, r.WithContext(x.ctx))
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net"
@@ -156,19 +157,7 @@ func (x *exchange) sendShort(r *http.Request) {
 		go x.dialShort()
 		return
 	}
-	if !c.start(x) {
-		c.unused(x)
-	}
-}
-
-// unused gives back a connection on which nothing was sent, because the call
-// was abandoned before.
-func (c *h1conn) unused(x *exchange) {
-	if !c.pool.put(c, time.Now()) {
-		c.conn.Close()
-		c.jobs <- nil // its goroutine asks once the connection has ended
-	}
-	x.answered(nil, errGivenUp, false)
+	c.start(x) // nobody but this goroutine could have given the call up
 }
 
 func (x *exchange) dialShort() {
@@ -177,7 +166,7 @@ func (x *exchange) dialShort() {
 	if err != nil {
 		x.noteUpstream(err)
 		if x.again { // then something had been sent, and it is no refusal
-			err = errors.New("proxy: the upstream closed the connection and took no other")
+			err = errNoOther
 		}
 		x.answered(nil, err, false)
 		return
@@ -211,13 +200,32 @@ func (c *h1conn) start(x *exchange) bool {
 	}
 	*out = appendRequest((*out)[:0], x.request)
 	c.jobs <- x
+	// A header of a few kilobytes always finds room at the socket. A longer one
+	// may have to wait for the upstream, and its client does not wait for ever.
+	long := len(*out) > 4<<10
+	if long {
+		_ = c.conn.SetWriteDeadline(x.writeBy())
+	}
 	if _, err := c.conn.Write(*out); err != nil {
 		c.conn.Close()
+	} else if long {
+		_ = c.conn.SetWriteDeadline(time.Time{})
 	}
 	if cap(*out) <= 16<<10 {
 		c.pool.buffers.Put(out)
 	}
 	return true
+}
+
+// writeBy is until when a request's header must have been taken.
+func (x *exchange) writeBy() time.Time {
+	if !x.deadline.IsZero() {
+		return x.deadline
+	}
+	if idle := x.idle(); idle > 0 {
+		return time.Now().Add(idle)
+	}
+	return time.Time{}
 }
 
 // appendRequest writes the header of a request without a body. Names and values
@@ -330,7 +338,7 @@ func (c *h1conn) leave(x *exchange, keep bool) bool {
 	x.conn = nil
 	x.mu.Unlock()
 	// Bytes that nobody asked for would become the next call's answer.
-	return keep && c.in.Buffered() == 0 && c.pool.put(c, x.sent)
+	return keep && c.in.Buffered() == 0 && c.pool.put(c, time.Now())
 }
 
 // maxInformational bounds the 1xx answers before the answer.
@@ -340,11 +348,14 @@ const maxInformational = 16
 func (c *h1conn) readHeader(r *http.Request) (*http.Response, error) {
 	for range maxInformational {
 		res, err := http.ReadResponse(c.in, r)
-		if err != nil || res.StatusCode >= http.StatusOK {
+		switch {
+		case err != nil || res.StatusCode >= http.StatusOK:
 			return res, err
+		case res.StatusCode < http.StatusContinue:
+			return nil, fmt.Errorf("proxy: the upstream's answer has the status %d", res.StatusCode)
 		}
 		if res.StatusCode == http.StatusSwitchingProtocols {
-			return nil, errors.New("proxy: the upstream switched protocols without being asked")
+			return nil, errUnasked
 		}
 		if t := httptrace.ContextClientTrace(r.Context()); t != nil && t.Got1xxResponse != nil {
 			if err := t.Got1xxResponse(res.StatusCode, textproto.MIMEHeader(res.Header)); err != nil {

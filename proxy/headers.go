@@ -31,6 +31,12 @@ func (set *settings) rewrite(p *httputil.ProxyRequest) {
 		hideKey(h, "X-Idempotency-Key")
 	}
 	if len(p.Out.Trailer) > 0 {
+		// What a header must not say, a trailer must not either.
+		for name := range p.Out.Trailer {
+			if isOrigin(name) || strings.HasPrefix(name, "Plimsoll-") || name == set.classHeader {
+				delete(p.Out.Trailer, name)
+			}
+		}
 		x.body.onward = p.Out.Trailer
 	}
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -23,6 +24,8 @@ var (
 	errIdle    = errors.New("proxy: nothing moved for too long")
 	errHeld    = errors.New("proxy: the call was held for as long as allowed")
 	errGivenUp = errors.New("proxy: nobody waits for the call any more")
+	errUnasked = errors.New("proxy: the upstream switched protocols without being asked")
+	errNoOther = errors.New("proxy: the upstream closed the connection and took no other")
 )
 
 // What the reverse proxy is told when a call is abandoned.
@@ -59,9 +62,28 @@ func (roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // send takes the long way: any protocol, any body.
 func (x *exchange) send(r *http.Request) {
-	res, err := x.set.upstream.pick(x.grpc).RoundTrip(x.traced(r))
+	res, err := x.set.upstream.pick(x).RoundTrip(x.traced(r))
 	x.noteUpstream(err)
-	x.answered(res, err, false)
+	if err == nil && res.StatusCode < http.StatusOK { // http.Transport deals with the rest of those
+		res.Body.Close()
+		err = errUnasked
+		if res.StatusCode != http.StatusSwitchingProtocols {
+			err = fmt.Errorf("proxy: the upstream's answer has the status %d", res.StatusCode)
+		}
+		res = nil
+	}
+	x.answered(res, x.refuted(err), false)
+}
+
+// refuted takes back the word that nothing was sent from a call that had been
+// sent before, on a connection that then broke.
+func (x *exchange) refuted(err error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.onWire && isDialError(err) {
+		return errNoOther
+	}
+	return err
 }
 
 // answered hands the answer to whoever is responsible by now: the handler, or
@@ -78,13 +100,15 @@ func (x *exchange) answered(res *http.Response, err error, whole bool) {
 		x.endLocked(x.failure(err))
 	} else {
 		x.phase = phaseStreaming
+		x.touch()
 		res.Body = &answerBody{body: res.Body, x: x, res: res}
 		if whole && !isEvents(res.Header) {
 			x.endLocked(wholeOutcome(res))
+		} else if idle := x.idle(); idle > 0 && x.timer != nil {
+			x.timer.Reset(idle) // it stood for the deadline
 		}
 	}
 	x.mu.Unlock()
-	x.touch()
 	x.answers <- answer{res, err}
 }
 
@@ -153,7 +177,9 @@ func (x *exchange) abandon(why error) (*http.Response, error) {
 		x.mu.Unlock()
 		if !x.left {
 			why = &dialError{errLate} // before there was a connection
-			x.server.noteUpstream(x.set.upstream, why)
+			if x.waitedForConn() {
+				x.server.noteUpstream(x.set.upstream, why)
+			}
 		}
 		return nil, why
 	}
@@ -198,6 +224,7 @@ func (x *exchange) giveUpLocked() {
 	x.held = true
 	x.server.stats.Abandoned.Add(1)
 	x.server.stats.Held.Add(1)
+	x.server.held.add(x)
 	if x.timer != nil {
 		x.timer.Stop()
 	}
@@ -274,6 +301,7 @@ func (x *exchange) endLocked(o plimsoll.Outcome) {
 	}
 	if x.phase == phaseAbandoned {
 		x.server.stats.Held.Add(-1)
+		x.server.held.remove(x)
 	}
 	x.release(o)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"time"
 
 	"github.com/plimsoll-go/plimsoll"
@@ -20,8 +21,13 @@ import (
 // more than the rest of the call.
 func (x *exchange) traced(r *http.Request) *http.Request {
 	t := &httptrace.ClientTrace{GotConn: x.gotConn}
-	if of := httptrace.ContextClientTrace(r.Context()); of != nil {
-		t.Got1xxResponse = of.Got1xxResponse
+	if of := httptrace.ContextClientTrace(r.Context()); of != nil && of.Got1xxResponse != nil {
+		t.Got1xxResponse = func(code int, h textproto.MIMEHeader) error {
+			if code == http.StatusSwitchingProtocols { // HTTP/2 has none, and HTTP/1 an answer of its own for it
+				return errUnasked
+			}
+			return of.Got1xxResponse(code, h)
+		}
 	}
 	return r.WithContext(httptrace.WithClientTrace(x.ctx, t))
 }
@@ -39,17 +45,31 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	if tc, ok := info.Conn.(*tls.Conn); ok && tc.ConnectionState().NegotiatedProtocol == "h2" {
 		return
 	}
-	if t := x.set.upstream.pick(x.grpc); t.Protocols.HTTP1() {
+	if t := x.set.upstream.pick(x); t.Protocols.HTTP1() {
 		info.Conn.Close()
 	}
 }
 
-// withdraw ends a call for which there was no connection yet.
+// withdrawLocked ends a call for which there was no connection yet.
 func (x *exchange) withdrawLocked(o plimsoll.Outcome) {
 	x.unsent = true
 	x.endLocked(o)
 	x.phase = phaseAbandoned
 	x.abortLocked(errGivenUp)
+}
+
+// waitedForConn says whether a call that was given up for want of a connection
+// waited long enough for that to say something of the upstream: for as long as
+// connecting may take, or half of its class's deadline. Anybody may ask for less.
+func (x *exchange) waitedForConn() bool {
+	enough := x.set.config.DialTimeout
+	cfg := x.server.gate.Config()
+	for i := range cfg.Classes {
+		if k := &cfg.Classes[i]; k.Name == x.call.Class && k.Deadline > 0 {
+			enough = min(enough, k.Deadline/2)
+		}
+	}
+	return time.Since(x.sent) >= enough
 }
 
 // noteUpstream learns from a call whether there is somebody to send to. What

@@ -36,6 +36,7 @@ type Server struct {
 	writeIdle    atomic.Int64
 	stats        Stats
 	tunnels      tunnels
+	held         held
 	buffers      buffers
 	upstreamDown atomic.Bool
 	newsMu       sync.Mutex // upstreamDown's changes, and news
@@ -136,13 +137,15 @@ func (s *Server) newUsers(c *Config) *http.Server {
 	p.SetHTTP2(true)
 	p.SetUnencryptedHTTP2(true)
 	srv := &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: c.ReadHeader,
-		IdleTimeout:       c.Idle,
-		MaxHeaderBytes:    maxHeader,
-		ConnContext:       httpgate.ConnContext,
-		Protocols:         p,
-		ErrorLog:          log.New(noteWriter{c.Notes}, "", 0),
+		Handler: s,
+		// OPTIONS * is a call like any other, and not answered past the gate.
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            c.ReadHeader,
+		IdleTimeout:                  c.Idle,
+		MaxHeaderBytes:               maxHeader,
+		ConnContext:                  httpgate.ConnContext,
+		Protocols:                    p,
+		ErrorLog:                     log.New(noteWriter{c.Notes}, "", 0),
 		HTTP2: &http.HTTP2Config{
 			// Calls wait here, where it is decided who runs, and not unseen at
 			// their client for a stream to become free.
@@ -165,7 +168,8 @@ func (s *Server) newUsers(c *Config) *http.Server {
 	return srv
 }
 
-// maxStreams is at least all that one connection could have running and waiting.
+// maxStreams is at least all that one connection could have running and waiting,
+// as long as no reload makes the pools larger and waiting has a bound.
 func (s *Server) maxStreams() int {
 	n := 250
 	for _, p := range s.gate.Status().Pools {
@@ -179,7 +183,7 @@ func (s *Server) maxStreams() int {
 type noteWriter struct{ note func(string) }
 
 func (w noteWriter) Write(p []byte) (int, error) {
-	line := strings.TrimSpace(string(p))
+	line, _, _ := strings.Cut(strings.TrimSpace(string(p)), "\n") // the rest is a stack
 	if !strings.Contains(line, "TLS handshake error") && !strings.Contains(line, "http2: ") {
 		w.note(line)
 	}
@@ -283,6 +287,7 @@ func (s *Server) reloadGates(c *Config, old *settings) error {
 		if err = s.streams.Resize("streams", c.Streams, 0, 0); err == nil {
 			return nil
 		}
+		err = errors.Join(err, s.middleware.Update(s.options(&old.config)))
 	}
 	if old.config.GateConfig != nil {
 		err = errors.Join(err, s.gate.Reload(*old.config.GateConfig))

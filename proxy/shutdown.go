@@ -34,6 +34,7 @@ func (s *Server) drain(ctx context.Context) error {
 	}
 	s.users.Close()
 	s.tunnels.close()
+	s.held.close()
 	s.log.close()
 	s.middleware.Close()
 	s.streams.Close()

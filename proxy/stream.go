@@ -34,10 +34,25 @@ func (x *exchange) admitStream(w http.ResponseWriter, r *http.Request) bool {
 		f.Reason = core.Streams
 	}
 	x.reason = f.Reason.String()
-	x.server.middleware.Refuse(w, r, f)
-	x.done(http.StatusTooManyRequests)
+	answer := statusOf{w, http.StatusOK}
+	x.server.middleware.Refuse(&answer, r, f)
+	x.done(answer.status)
 	return false
 }
+
+// statusOf remembers the status of an answer.
+type statusOf struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusOf) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusOf) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // beginStream looks at an answer's header: an event stream gives its slot back
 // now, and what only looked like one gives the stream's place back.

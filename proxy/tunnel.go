@@ -29,12 +29,22 @@ func (x *exchange) forwardUpgrade(r *http.Request) {
 }
 
 // roundTripUpgrade bounds the handshake by the silence that an answer is allowed.
-func (x *exchange) roundTripUpgrade(r *http.Request) (*http.Response, error) {
+func (x *exchange) roundTripUpgrade(r *http.Request) (res *http.Response, err error) {
 	if limit := x.set.config.AnswerIdle; limit > 0 {
 		t := time.AfterFunc(limit, func() { x.cancel(errIdle) })
-		defer t.Stop()
+		defer func() {
+			if err != nil || res.StatusCode == http.StatusSwitchingProtocols {
+				t.Stop() // a tunnel has its own bound
+				return
+			}
+			res.Body = &boundedSilence{res.Body, t, limit}
+		}()
 	}
-	res, err := x.set.upstream.main.RoundTrip(x.traced(r))
+	res, err = x.set.upstream.pick(x).RoundTrip(x.traced(r))
+	if err == nil && res.StatusCode == http.StatusSwitchingProtocols && !strings.EqualFold(res.Header.Get("Upgrade"), r.Header.Get("Upgrade")) {
+		res.Body.Close()
+		res, err = nil, errUnasked
+	}
 	x.mu.Lock()
 	if err != nil && !x.onWire && x.client.Err() == nil && !isDialError(err) {
 		err = &dialError{err} // the silence was allowed for long enough, and nothing had been sent
@@ -42,6 +52,28 @@ func (x *exchange) roundTripUpgrade(r *http.Request) (*http.Response, error) {
 	x.mu.Unlock()
 	x.noteUpstream(err)
 	return res, err
+}
+
+// boundedSilence is the body of an ordinary answer to a request for an upgrade.
+type boundedSilence struct {
+	io.ReadCloser
+	timer *time.Timer
+	limit time.Duration
+}
+
+func (b *boundedSilence) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == nil {
+		b.timer.Reset(b.limit)
+	} else {
+		b.timer.Stop()
+	}
+	return n, err
+}
+
+func (b *boundedSilence) Close() error {
+	b.timer.Stop()
+	return b.ReadCloser.Close()
 }
 
 // Hijack takes the client's connection over for a tunnel.
@@ -78,6 +110,7 @@ type tunnel struct {
 
 	mu     sync.Mutex // what is written to the client, and the timer
 	frames frames
+	open   bool // the client has been told of the switch: frames may follow
 	gone   bool // the close frame has been sent: nothing follows it
 	timer  *time.Timer
 	closed bool
@@ -85,6 +118,7 @@ type tunnel struct {
 
 // Read reads from the client.
 func (t *tunnel) Read(p []byte) (int, error) {
+	t.opened()
 	var n int
 	var err error
 	if t.early != nil && t.early.Buffered() > 0 {
@@ -99,10 +133,25 @@ func (t *tunnel) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// opened is called when the reverse proxy begins to copy, which is after it has
+// passed the upstream's 101 on.
+func (t *tunnel) opened() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open {
+		return
+	}
+	t.open = true
+	if t.leaving.Load() && t.webSocket {
+		t.sayGoodbyeLocked()
+	}
+}
+
 // Write writes to the client what comes from the upstream.
 func (t *tunnel) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.open = true
 	t.touch()
 	if t.gone {
 		return len(p), nil // the client has been told that nothing follows
@@ -139,7 +188,7 @@ func (t *tunnel) follow(p []byte) int {
 
 // sayGoodbyeLocked sends the close frame if this is the place for one.
 func (t *tunnel) sayGoodbyeLocked() {
-	if t.gone || t.closed || !t.frames.boundary() {
+	if !t.open || t.gone || t.closed || !t.frames.boundary() {
 		return
 	}
 	t.gone = true

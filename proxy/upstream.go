@@ -39,6 +39,9 @@ type upstream struct {
 	// grpc carries gRPC calls when main cannot: HTTP/2 in cleartext. Nil when
 	// main carries them.
 	grpc *http.Transport
+	// upgrades carries requests for an upgrade when main may speak HTTP/2, which
+	// has none. Nil when main carries them.
+	upgrades *http.Transport
 	// short carries calls that change nothing and have no body; nil when it cannot.
 	short *h1pool
 }
@@ -60,8 +63,12 @@ func newUpstream(c *Config, stats *Stats) *upstream {
 			p.SetHTTP1(true)
 			p.SetHTTP2(c.Protocol != ProtocolHTTP1)
 		})
+		if c.Protocol != ProtocolHTTP1 {
+			u.upgrades = newTransport(c, stats, func(p *http.Protocols) { p.SetHTTP1(true) })
+		}
 	case c.Protocol == ProtocolH2C:
 		u.main = newTransport(c, stats, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) })
+		u.upgrades = newTransport(c, stats, func(p *http.Protocols) { p.SetHTTP1(true) })
 	default:
 		u.main = newTransport(c, stats, func(p *http.Protocols) { p.SetHTTP1(true) })
 		if c.HeaderTimeout == 0 { // which is http.Transport's to keep
@@ -76,8 +83,11 @@ func newUpstream(c *Config, stats *Stats) *upstream {
 }
 
 // pick chooses the connections for a call.
-func (u *upstream) pick(grpc bool) *http.Transport {
-	if grpc && u.grpc != nil {
+func (u *upstream) pick(x *exchange) *http.Transport {
+	switch {
+	case x.upgrade && u.upgrades != nil:
+		return u.upgrades
+	case x.grpc && u.grpc != nil:
 		return u.grpc
 	}
 	return u.main
@@ -91,6 +101,9 @@ func (u *upstream) close() {
 	}
 	if u.grpc != nil {
 		u.grpc.CloseIdleConnections()
+	}
+	if u.upgrades != nil {
+		u.upgrades.CloseIdleConnections()
 	}
 }
 
@@ -150,8 +163,7 @@ func hostPort(u *url.URL) string {
 func (d *dialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	c, err := d.net.DialContext(ctx, network, addr)
 	if err != nil {
-		d.stats.DialErrors.Add(1)
-		return nil, &dialError{err}
+		return nil, d.failed(ctx, err)
 	}
 	d.stats.Dials.Add(1)
 	return c, nil
@@ -175,8 +187,15 @@ func (d *dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, e
 	tc := tls.Client(c, cfg)
 	if err := tc.HandshakeContext(ctx); err != nil {
 		c.Close()
-		d.stats.DialErrors.Add(1)
-		return nil, &dialError{err}
+		return nil, d.failed(ctx, err)
 	}
 	return tc, nil
+}
+
+// failed counts what failed by itself, and not because nobody wanted it any more.
+func (d *dialer) failed(ctx context.Context, err error) error {
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		d.stats.DialErrors.Add(1)
+	}
+	return &dialError{err}
 }

@@ -88,9 +88,9 @@ func (d *draft) upstreamFields() []field {
 	u := &d.cfg.Upstream
 	return []field{
 		{key: "url", value: link(&u.URL), need: true, doc: "Where the protected thing is. A path is put before each request's. It must not lead back to listen or admin.listen."},
-		{key: "protocol", value: oneOf(&u.Protocol, "auto", "http1", "h2c"), def: "auto", doc: "auto: HTTP/2 when TLS negotiates it, and in cleartext for gRPC calls; else HTTP/1.1. http1: always HTTP/1.1. h2c: always HTTP/2 in cleartext, with http:// only."},
+		{key: "protocol", value: oneOf(&u.Protocol, "auto", "http1", "h2c"), def: "auto", doc: "auto: HTTP/2 when TLS negotiates it, and in cleartext for gRPC calls; else HTTP/1.1. http1: always HTTP/1.1. h2c: always HTTP/2 in cleartext, with http:// only. Upgrades (WebSocket) go in HTTP/1.1 whatever stands here."},
 		{key: "dial_timeout", value: duration{&u.DialTimeout, time.Millisecond, maxPatience}, def: "5s", doc: "Bound on connecting, TLS included."},
-		{key: "header_timeout", value: duration{&u.HeaderTimeout, 0, maxPatience}, def: "0s", doc: "Bound on the time from sending a request to the header of its answer. 0: only the call's deadline bounds it."},
+		{key: "header_timeout", value: duration{&u.HeaderTimeout, 0, maxPatience}, def: "0s", doc: "Bound on the time from sending a request to the header of its answer. 0: only the call's deadline bounds it. At its end the connection is closed and the slot is free, whatever on_abandon says, though the service may still be at work."},
 		{key: "body_idle", value: duration{&u.BodyIdle, 0, maxPatience}, def: "5m", doc: "Bound on the time between two reads of an answer's body. 0: it may be silent for ever."},
 		{key: "idle_timeout", value: duration{&u.IdleTimeout, time.Millisecond, maxPatience}, def: "50s", doc: "How long an unused connection to the upstream is kept. It should be less than the upstream's own."},
 		{key: "connections", value: count{&u.Connections, 0, maxUnits}, def: "0", doc: "Bound on the unused connections kept. 0: as many as there are slots."},
