@@ -41,6 +41,7 @@ func (d *daemon) run(ctx context.Context) error {
 	// A log that is piped to somebody who has gone is no reason to die.
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
+	defer captureLog(&seldom{say: d.say})()
 	cfg, err := d.load()
 	if err != nil {
 		return usageError(err)
