@@ -29,7 +29,7 @@ type labFlags struct {
 type millis int64
 
 func (m *millis) String() string { return fmt.Sprintf("%dms", int64(*m)) }
-func (m *millis) Type() string   { return "duration" }
+func (m *millis) Type() string   { return "time" }
 
 func (m *millis) Set(s string) error {
 	v, err := lab.ParseDuration(s)
