@@ -217,6 +217,20 @@ type answerWriter struct {
 	started  bool
 	own      http.Header // what the gate has set; nil for nothing
 	informed bool        // an answer has come before the answer
+	length   int64       // of the upstream's body, if it is known and not here yet; otherwise 0
+}
+
+// breakOff is deferred around the reverse proxy, which panics when an answer
+// breaks off half-way. What there is of it is sent first: a client that sees a
+// connection end without a byte takes it for one that was closed before its call
+// came, and sends the call again.
+func (w *answerWriter) breakOff() {
+	if v := recover(); v != nil {
+		if w.started && v == http.ErrAbortHandler {
+			_ = w.FlushError()
+		}
+		panic(v)
+	}
 }
 
 // begin is called when the gate has set its headers.
@@ -245,6 +259,9 @@ func (w *answerWriter) WriteHeader(status int) {
 		w.informed = true
 	} else {
 		w.started = true
+		if _, ok := h["Content-Type"]; !ok {
+			h["Content-Type"] = nil // the server would guess one
+		}
 		if w.informed { // the reverse proxy has cleared them away
 			maps.Copy(h, w.own)
 		}
@@ -263,6 +280,9 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	n, err := w.x.base.Write(p)
 	w.n += int64(n)
 	w.x.touch()
+	if err == nil && w.n < w.length && len(p) < bufferSize { // the upstream pauses
+		err = w.FlushError()
+	}
 	return n, err
 }
 

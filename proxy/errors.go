@@ -46,7 +46,8 @@ func (set *settings) fail(_ http.ResponseWriter, r *http.Request, err error) {
 		set.problem(w, r, http.StatusBadRequest, "The request cannot be forwarded.", "")
 	default:
 		x.body.stop(w.Header())
-		set.problem(w, r, http.StatusBadGateway, "The service broke off without an answer.", x.effect())
+		x.server.noteBroken(set, err)
+		set.problem(w, r, http.StatusBadGateway, "The service gave no answer that could be used.", x.effect())
 	}
 }
 

@@ -224,6 +224,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 	x.arm()
 	x.out.begin()
 	defer x.body.finish()
+	defer x.out.breakOff()
 	x.set.proxy.ServeHTTP(&x.out, r.WithContext(x.ctx))
 }
 

@@ -496,3 +496,119 @@ func speakHTTP2(c net.Conn, statuses ...string) {
 		}
 	}
 }
+
+// Half an answer goes out as that: a client to which nothing came would take
+// the connection for a stale one and send the call again.
+func TestHalfAnAnswer(t *testing.T) {
+	var calls atomic.Int64
+	for _, answer := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+		"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				if r, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+					if calls.Add(1); r.URL.Path == "/whole" {
+						io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+					} else {
+						io.WriteString(c, answer)
+					}
+				}
+				c.Close()
+			}
+		}()
+		b := newBench(t, setup{gate: roomy(), handler: echo, change: func(c *Config) {
+			c.Upstream = &url.URL{Scheme: "http", Host: l.Addr().String()}
+		}})
+		b.do("GET", "/whole", nil) // its connection is used again
+		before := calls.Load()
+		res, body, err := b.try(t.Context(), "GET", "/half", nil)
+		if res == nil || res.StatusCode != 200 || err == nil {
+			t.Errorf("%q: %v, %q, %v", answer, res, body, err)
+		}
+		if n := calls.Load() - before; n != 1 {
+			t.Errorf("%q: sent %d times", answer, n)
+		}
+		l.Close()
+	}
+}
+
+// What the upstream has sent is passed on while it pauses.
+func TestAPauseHoldsNothingBack(t *testing.T) {
+	keeper := newGatekeeper()
+	b := newBench(t, setup{gate: roomy(), handler: func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		io.WriteString(w, "half")
+		http.NewResponseController(w).Flush()
+		keeper.enter(r)
+		w.Write(make([]byte, 96))
+	}})
+	res, err := b.client.Get(b.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	half := make([]byte, 4)
+	if _, err := io.ReadFull(res.Body, half); err != nil || string(half) != "half" {
+		t.Fatalf("%q, %v", half, err)
+	}
+	close(keeper.leave)
+	if rest, err := io.ReadAll(res.Body); err != nil || len(rest) != 96 {
+		t.Errorf("%d, %v", len(rest), err)
+	}
+}
+
+// An answer that names no type gets none.
+func TestNoTypeIsGuessed(t *testing.T) {
+	_, b := serveRaw(t, map[string]string{"/": "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"})
+	if res, _ := b.do("GET", "/", nil); res.Header["Content-Type"] != nil {
+		t.Errorf("%v", res.Header)
+	}
+}
+
+// A client that goes on sending after its answer does not keep its connection.
+func TestTricklingBodiesKeepNoConnection(t *testing.T) {
+	b := newBench(t, setup{gate: onePool(64, 64, 100*time.Millisecond, 0), handler: func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }})
+	for range 20 {
+		c := b.raw("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+		go func() {
+			for range 20 {
+				if _, err := c.Write([]byte("a")); err != nil {
+					return
+				}
+				<-time.After(20 * time.Millisecond)
+			}
+		}()
+	}
+	until(t, 5*time.Second, "every connection is closed", func() bool {
+		n := b.server.Counts()
+		return n.Accepted == 20 && n.Connections == 0
+	})
+}
+
+// Operators are told why calls get 502, seldom.
+func TestWhyCallsGet502(t *testing.T) {
+	var notes atomic.Pointer[[]string]
+	notes.Store(&[]string{})
+	_, b := serveRaw(t, map[string]string{"/": "garbage\r\n\r\n"})
+	cfg := b.config
+	cfg.Notes = func(s string) { all := append(*notes.Load(), s); notes.Store(&all) }
+	if err := b.server.Reload(cfg); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		b.do("GET", "/", nil)
+	}
+	if all := *notes.Load(); len(all) == 0 || len(all) > 3 || !strings.Contains(all[0], "no answer that could be used: malformed HTTP") {
+		t.Errorf("%q", all)
+	}
+}

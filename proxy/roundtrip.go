@@ -141,6 +141,7 @@ func (x *exchange) begin(a answer) (*http.Response, error) {
 		return nil, a.err
 	}
 	x.beginStream(a.res)
+	x.out.length = a.res.ContentLength
 	// A long silence of the upstream would hide that the client has left.
 	if x.over() {
 		return a.res, nil

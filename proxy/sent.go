@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"strconv"
 	"time"
 
 	"github.com/plimsoll-go/plimsoll"
@@ -85,6 +86,9 @@ type upstreamNews struct {
 	down time.Time // since when; zero: it answers
 	said bool      // that it is down
 	last time.Time // when that was said
+
+	broken time.Time // when a call without a usable answer was last spoken of
+	unsaid int       // how many there were since
 }
 
 // newsEvery bounds how often an upstream that comes and goes is spoken of.
@@ -126,4 +130,22 @@ func (s *Server) newUpstream() {
 	defer s.newsMu.Unlock()
 	s.upstreamDown.Store(false)
 	s.news.down, s.news.said = time.Time{}, false
+}
+
+// noteBroken tells operators why a call got 502, once a second at most: the
+// client is not told, and the status alone names no cause.
+func (s *Server) noteBroken(set *settings, err error) {
+	s.newsMu.Lock()
+	defer s.newsMu.Unlock()
+	n, now := &s.news, time.Now()
+	if now.Sub(n.broken) < newsEvery {
+		n.unsaid++
+		return
+	}
+	more := ""
+	if n.unsaid > 0 {
+		more = " (and " + strconv.Itoa(n.unsaid) + " calls more since the last)"
+	}
+	n.broken, n.unsaid = now, 0
+	set.config.Notes("the upstream " + set.config.Upstream.Redacted() + " gave no answer that could be used: " + err.Error() + more)
 }

@@ -93,7 +93,7 @@ func (d *draft) upstreamFields() []field {
 		{key: "header_timeout", value: duration{&u.HeaderTimeout, 0, maxPatience}, def: "0s", doc: "Bound on the time from sending a request to the header of its answer. 0: only the call's deadline bounds it. At its end the connection is closed and the slot is free, whatever on_abandon says, though the service may still be at work."},
 		{key: "body_idle", value: duration{&u.BodyIdle, 0, maxPatience}, def: "5m", doc: "Bound on the time between two reads of an answer's body. 0: it may be silent for ever."},
 		{key: "idle_timeout", value: duration{&u.IdleTimeout, time.Millisecond, maxPatience}, def: "50s", doc: "How long an unused connection to the upstream is kept. It should be less than the upstream's own."},
-		{key: "connections", value: count{&u.Connections, 0, maxUnits}, def: "0", doc: "Bound on the unused connections kept. 0: as many as there are slots."},
+		{key: "connections", value: count{&u.Connections, 0, maxUnits}, def: "0", doc: "Bound on the unused connections kept of each kind: for calls without a body, for others, for gRPC and for upgrades. 0: as many as there are slots."},
 	}
 }
 
