@@ -290,7 +290,7 @@ func (x *exchange) broke(c *h1conn, err error) {
 	x.conn = nil
 	x.mu.Unlock()
 	if again {
-		x.dialShort()
+		go x.dialShort() // the goroutine of the old connection ends with it
 		return
 	}
 	x.answered(nil, err, false)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -199,4 +200,48 @@ func TestLinesStayWhole(t *testing.T) {
 			t.Errorf("%s: the upstream was asked for %q", method, uri)
 		}
 	}
+}
+
+// A connection that breaks under a call leaves nothing behind when the call has
+// gone to another one, however often that happens.
+func TestBrokenConnectionsLeaveNothing(t *testing.T) {
+	// The first call on a connection is answered, and the second ends it.
+	answer := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				in := bufio.NewReader(c)
+				if _, err := http.ReadRequest(in); err == nil {
+					io.WriteString(c, answer)
+					http.ReadRequest(in)
+				}
+			})
+		}
+	})
+	b := newBench(t, setup{gate: roomy(), handler: echo, change: func(c *Config) {
+		c.Upstream = &url.URL{Scheme: "http", Host: l.Addr().String()}
+	}})
+	for range 50 {
+		if res, _ := b.do("GET", "/", nil); res.StatusCode != http.StatusOK {
+			t.Fatal(res.Status)
+		}
+	}
+	stacks := make([]byte, 4<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	if n := strings.Count(string(stacks), "(*h1conn).loop("); n > 2 {
+		t.Errorf("%d connections are read from; one is open", n)
+	}
+	l.Close()
+	b.server.current.Load().upstream.close()
+	all.Wait()
 }
