@@ -42,7 +42,8 @@ func (set *settings) fail(_ http.ResponseWriter, r *http.Request, err error) {
 	case isTimeout(err):
 		x.body.stop(w.Header())
 		httpgate.WriteNoAnswer(w, r)
-	case x.sent.IsZero(): // the request itself cannot be forwarded
+	case x.sent.IsZero() || isUnsendable(err): // the request itself cannot be forwarded
+		x.body.stop(w.Header())
 		set.problem(w, r, http.StatusBadRequest, "The request cannot be forwarded.", "")
 	default:
 		x.body.stop(w.Header())

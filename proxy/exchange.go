@@ -63,6 +63,7 @@ type exchange struct {
 	took    time.Duration // from sent to the end of the answer
 	conn    net.Conn      // to the upstream, when the call went the short way and is on it
 	again   bool          // the call has been sent a second time
+	wanted  bool          // a connection was asked for: the request can be sent
 	onWire  bool          // there was a connection for it: from then on something may have been sent
 	unsent  bool          // it was given up before that, and must not be sent any more
 	unwatch func() bool   // stops watching the client while an answer streams; nil for none
@@ -117,9 +118,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.body.init(x, r)
 	s.stats.Requests.Add(1)
 	s.stats.InFlight.Add(1)
-	if r.URL.Opaque != "" { // x:http://host/path: no rule would see where it leads
-		http.Error(w, "proxy: the request's target is neither a path nor a URL", http.StatusBadRequest)
-		x.done(http.StatusBadRequest)
+	if status, why := unfit(r); status != 0 {
+		http.Error(w, "proxy: "+why, status)
+		x.done(status)
 		return
 	}
 	r = r.WithContext(&x.client)

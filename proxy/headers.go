@@ -41,9 +41,12 @@ func (set *settings) rewrite(p *httputil.ProxyRequest) {
 	}
 }
 
-// retarget points the request at the upstream and leaves the Host as it is.
+// retarget points the request at the upstream and leaves Host and query as they
+// are: the reverse proxy drops what it cannot parse of a query, and here nothing
+// is decided by one.
 func (set *settings) retarget(p *httputil.ProxyRequest) {
 	u := set.config.Upstream
+	p.Out.URL.RawQuery = p.In.URL.RawQuery
 	if u.Path == "" && u.RawQuery == "" {
 		p.Out.URL.Scheme, p.Out.URL.Host = u.Scheme, u.Host
 	} else {
@@ -54,19 +57,6 @@ func (set *settings) retarget(p *httputil.ProxyRequest) {
 	if strings.IndexByte(p.Out.URL.RawQuery, ' ') >= 0 {
 		p.Out.URL.RawQuery = strings.ReplaceAll(p.Out.URL.RawQuery, " ", "%20")
 	}
-	if !plainHost(p.Out.Host) {
-		p.Out.Host = u.Host
-	}
-}
-
-// plainHost says whether a host has nothing in it that a header line cannot carry.
-func plainHost(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] <= ' ' || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return true
 }
 
 // hideKey keeps a header from http.Transport, which takes it for a licence to

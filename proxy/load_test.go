@@ -220,7 +220,9 @@ func (b *bench) oneOfAll(rng *rand.Rand, kinds *[6]atomic.Int64) {
 		kinds[0].Add(1)
 	case res.StatusCode == 504:
 		kinds[2].Add(1)
-	case res.StatusCode == 429:
+	case res.StatusCode == 429, res.StatusCode == 503 && res.Header.Get("Plimsoll-Refusal") != "":
+		// The latter for want of a connection within the deadline, on a machine
+		// that is busy.
 		kinds[3].Add(1)
 		<-time.After(3 * time.Millisecond) // a client that comes back at once would be refused all day
 	case res.StatusCode == 502:

@@ -63,6 +63,7 @@ func (roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 // send takes the long way: any protocol, any body.
 func (x *exchange) send(r *http.Request) {
 	res, err := x.set.upstream.pick(x).RoundTrip(x.traced(r))
+	err = x.verdict(err)
 	x.noteUpstream(err)
 	if err == nil && res.StatusCode < http.StatusOK { // http.Transport deals with the rest of those
 		res.Body.Close()
@@ -72,18 +73,7 @@ func (x *exchange) send(r *http.Request) {
 		}
 		res = nil
 	}
-	x.answered(res, x.refuted(err), false)
-}
-
-// refuted takes back the word that nothing was sent from a call that had been
-// sent before, on a connection that then broke.
-func (x *exchange) refuted(err error) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.onWire && isDialError(err) {
-		return errNoOther
-	}
-	return err
+	x.answered(res, err, false)
 }
 
 // answered hands the answer to whoever is responsible by now: the handler, or
@@ -127,6 +117,8 @@ func (x *exchange) failure(err error) plimsoll.Outcome {
 		return plimsoll.Cancelled
 	case isDialError(err): // nothing was sent
 		return plimsoll.Failed
+	case isUnsendable(err): // nor could it be
+		return plimsoll.Cancelled
 	}
 	x.server.stats.UpstreamErrors.Add(1)
 	if x.safe { // whatever became of it has changed nothing

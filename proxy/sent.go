@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -21,7 +22,7 @@ import (
 // The context is built anew from x.ctx: to put one trace over another costs
 // more than the rest of the call.
 func (x *exchange) traced(r *http.Request) *http.Request {
-	t := &httptrace.ClientTrace{GotConn: x.gotConn}
+	t := &httptrace.ClientTrace{GetConn: x.wantConn, GotConn: x.gotConn}
 	if of := httptrace.ContextClientTrace(r.Context()); of != nil && of.Got1xxResponse != nil {
 		t.Got1xxResponse = func(code int, h textproto.MIMEHeader) error {
 			if code == http.StatusSwitchingProtocols { // HTTP/2 has none, and HTTP/1 an answer of its own for it
@@ -31,6 +32,13 @@ func (x *exchange) traced(r *http.Request) *http.Request {
 		}
 	}
 	return r.WithContext(httptrace.WithClientTrace(x.ctx, t))
+}
+
+// wantConn is told that http.Transport has found nothing wrong with the request.
+func (x *exchange) wantConn(string) {
+	x.mu.Lock()
+	x.wanted = true
+	x.mu.Unlock()
 }
 
 // gotConn is told of a connection before anything is written to it.
@@ -59,6 +67,34 @@ func (x *exchange) withdrawLocked(o plimsoll.Outcome) {
 	x.abortLocked(errGivenUp)
 }
 
+// unsendable says that there is something about a request that http.Transport
+// does not send and that the server in front had let through.
+type unsendable struct{ err error }
+
+func (e *unsendable) Error() string { return "proxy: the request cannot be forwarded: " + e.err.Error() }
+func (e *unsendable) Unwrap() error { return e.err }
+
+func isUnsendable(err error) bool { return errors.As(err, new(*unsendable)) }
+
+// verdict makes of an error of http.Transport what it says of the call: that it
+// could not be sent, that nothing was sent, or that something may have been, as
+// when a connection that had been used before broke and there was no other.
+func (x *exchange) verdict(err error) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case err == nil:
+		return nil
+	case x.onWire && isDialError(err):
+		return errNoOther
+	case x.onWire, isDialError(err):
+		return err
+	case x.wanted:
+		return &dialError{err}
+	}
+	return &unsendable{err}
+}
+
 // waitedForConn says whether a call that was given up for want of a connection
 // waited long enough for that to say something of the upstream: for as long as
 // connecting may take, or half of its class's deadline. Anybody may ask for less.
@@ -76,7 +112,7 @@ func (x *exchange) waitedForConn() bool {
 // noteUpstream learns from a call whether there is somebody to send to. What
 // failed because its client left says nothing.
 func (x *exchange) noteUpstream(err error) {
-	if err == nil || context.Cause(x.ctx) != errGivenUp {
+	if err == nil || x.client.Err() == nil && context.Cause(x.ctx) != errGivenUp {
 		x.server.noteUpstream(x.set.upstream, err)
 	}
 }

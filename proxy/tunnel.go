@@ -18,10 +18,6 @@ import (
 // is closed.
 func (x *exchange) forwardUpgrade(r *http.Request) {
 	x.upgrade = true
-	if r.Method == http.MethodConnect {
-		http.Error(x.gated, "proxy: CONNECT is not served here", http.StatusNotImplemented)
-		return
-	}
 	ctx, cancel := context.WithCancelCause(&x.client)
 	defer cancel(nil)
 	x.ctx, x.cancel = ctx, cancel
@@ -45,11 +41,7 @@ func (x *exchange) roundTripUpgrade(r *http.Request) (res *http.Response, err er
 		res.Body.Close()
 		res, err = nil, errUnasked
 	}
-	x.mu.Lock()
-	if err != nil && !x.onWire && x.client.Err() == nil && !isDialError(err) {
-		err = &dialError{err} // the silence was allowed for long enough, and nothing had been sent
-	}
-	x.mu.Unlock()
+	err = x.verdict(err)
 	x.noteUpstream(err)
 	return res, err
 }
