@@ -71,7 +71,9 @@ func (x *exchange) withdrawLocked(o plimsoll.Outcome) {
 // does not send and that the server in front had let through.
 type unsendable struct{ err error }
 
-func (e *unsendable) Error() string { return "proxy: the request cannot be forwarded: " + e.err.Error() }
+func (e *unsendable) Error() string {
+	return "proxy: the request cannot be forwarded: " + e.err.Error()
+}
 func (e *unsendable) Unwrap() error { return e.err }
 
 func isUnsendable(err error) bool { return errors.As(err, new(*unsendable)) }
