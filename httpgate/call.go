@@ -83,7 +83,8 @@ func (c *Call) Remaining() (left time.Duration, ok bool) {
 }
 
 // Deadline is the instant after which the answer is worthless; ok is false
-// when the call has none.
+// when the call has none. Of an upgrade that passes its class's pool it is the
+// deadline of the handshake, and nothing when that is over.
 func (c *Call) Deadline() (t time.Time, ok bool) { return c.deadline, !c.deadline.IsZero() }
 
 // Hold takes the release of the ticket over from the middleware: it then ends

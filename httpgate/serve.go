@@ -63,9 +63,14 @@ func (m *Middleware) request(r *http.Request, c *Call, d *decision) plimsoll.Req
 // admitted notes what the ticket says.
 func (c *Call) admitted(t plimsoll.Ticket) {
 	c.ticket, c.Waited = t, t.Waited
+	c.until(&t)
 	if !c.Stream { // the gate may know classes of a reload that the rules do not
 		c.Class = t.Class
 	}
+}
+
+// until takes over the deadline of a ticket, if it has one.
+func (c *Call) until(t *plimsoll.Ticket) {
 	if t.Timeout >= 0 {
 		c.deadline = time.Now().Add(t.Timeout)
 	}
@@ -110,6 +115,7 @@ func (m *Middleware) serveStream(w http.ResponseWriter, r *http.Request, next ht
 		return
 	}
 	c.Waited = shake.Waited
+	c.until(&shake)
 	m.run(w, r, next, s, c, a, &shake)
 }
 

@@ -217,7 +217,8 @@ type answerWriter struct {
 	started  bool
 	own      http.Header // what the gate has set; nil for nothing
 	informed bool        // an answer has come before the answer
-	length   int64       // of the upstream's body, if it is known and not here yet; otherwise 0
+	unread   unread
+	length   int64 // of the upstream's body, if it is known and not here yet; otherwise 0
 }
 
 // breakOff is deferred around the reverse proxy, which panics when an answer
@@ -277,7 +278,9 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	if !w.started {
 		w.WriteHeader(http.StatusOK)
 	}
+	w.unread.begin(w)
 	n, err := w.x.base.Write(p)
+	w.unread.end()
 	w.n += int64(n)
 	w.x.touch()
 	if err == nil && w.n < w.length && len(p) < bufferSize { // the upstream pauses
@@ -288,6 +291,8 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 
 // FlushError sends what is buffered.
 func (w *answerWriter) FlushError() error {
+	w.unread.begin(w)
+	defer w.unread.end()
 	if f, ok := w.x.base.(interface{ FlushError() error }); ok {
 		return f.FlushError()
 	}

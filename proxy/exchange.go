@@ -131,6 +131,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.gated.ServeHTTP(w, r)
+	lastWrite(w, r, x.set.config.WriteIdle)
 }
 
 // onDone is told by the middleware that a request has been dealt with: refused,

@@ -35,7 +35,6 @@ func TestNothingWasSentBeforeTheDeadline(t *testing.T) {
 	b := newBench(t, setup{
 		gate:    onePool(8, 8, 60*time.Millisecond, time.Millisecond),
 		handler: func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) },
-		change:  func(c *Config) { c.AnswerIdle = 60 * time.Millisecond },
 	})
 	release := deafDials(b)
 	t.Cleanup(release)

@@ -24,25 +24,43 @@ func (x *exchange) forwardUpgrade(r *http.Request) {
 	x.set.proxy.ServeHTTP(&x.out, r.WithContext(ctx))
 }
 
-// roundTripUpgrade bounds the handshake by the silence that an answer is allowed.
-func (x *exchange) roundTripUpgrade(r *http.Request) (res *http.Response, err error) {
-	if limit := x.set.config.AnswerIdle; limit > 0 {
-		t := time.AfterFunc(limit, func() { x.cancel(errIdle) })
-		defer func() {
-			if err != nil || res.StatusCode == http.StatusSwitchingProtocols {
-				t.Stop() // a tunnel has its own bound
-				return
-			}
-			res.Body = &boundedSilence{res.Body, t, limit}
-		}()
+// roundTripUpgrade bounds the handshake by its deadline, and an ordinary answer
+// to it by the silence that one is allowed. A tunnel has its own bound.
+func (x *exchange) roundTripUpgrade(r *http.Request) (*http.Response, error) {
+	limit := x.set.config.AnswerIdle
+	patience, why := limit, errIdle
+	if left, ok := x.call.Remaining(); ok {
+		patience, why = max(left, time.Microsecond), errLate
 	}
-	res, err = x.set.upstream.pick(x).RoundTrip(x.traced(r))
+	var over *time.Timer
+	if patience > 0 {
+		over = time.AfterFunc(patience, func() { x.cancel(why) })
+	}
+	res, err := x.shakeHands(r)
+	if over != nil && !over.Stop() && err == nil {
+		res.Body.Close() // its context ends in the same moment
+		res, err = nil, why
+	}
+	switch {
+	case err != nil && context.Cause(x.ctx) == errLate && !isDialError(err):
+		return nil, errLate
+	case err == nil && res.StatusCode != http.StatusSwitchingProtocols && limit > 0:
+		res.Body = &boundedSilence{res.Body, time.AfterFunc(limit, func() { x.cancel(errIdle) }), limit}
+	}
+	return res, err
+}
+
+// shakeHands sends a request for an upgrade.
+func (x *exchange) shakeHands(r *http.Request) (*http.Response, error) {
+	res, err := x.set.upstream.pick(x).RoundTrip(x.traced(r))
 	if err == nil && res.StatusCode == http.StatusSwitchingProtocols && !strings.EqualFold(res.Header.Get("Upgrade"), r.Header.Get("Upgrade")) {
 		res.Body.Close()
 		res, err = nil, errUnasked
 	}
 	err = x.verdict(err)
-	x.noteUpstream(err)
+	if context.Cause(x.ctx) != errLate || x.waitedForConn() {
+		x.noteUpstream(err)
+	}
 	return res, err
 }
 

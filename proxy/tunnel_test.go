@@ -186,3 +186,51 @@ func TestSilentTunnelIsCut(t *testing.T) {
 	}
 	until(t, 2*time.Second, "the socket is closed", func() bool { return b.server.Counts().Streams == 0 })
 }
+
+// The handshake of an upgrade holds a slot, so the class's deadline bounds it;
+// the tunnel it does not.
+func TestDeadlineOfAHandshake(t *testing.T) {
+	const deadline = 100 * time.Millisecond
+	keeper := newGatekeeper()
+	left := make(chan string, 2)
+	b := newBench(t, setup{gate: onePool(1, 0, deadline, 0), handler: func(w http.ResponseWriter, r *http.Request) {
+		left <- r.Header.Get("Plimsoll-Timeout-Ms")
+		if r.URL.Path == "/hangs" && !keeper.enter(r) {
+			return
+		}
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: lines\r\n\r\n")
+		rw.Flush()
+		<-time.After(2 * deadline)
+		rw.WriteString("line\n")
+		rw.Flush()
+	}})
+	ask := func(path string) (*http.Response, *bufio.Reader) {
+		in := bufio.NewReader(b.raw("GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: lines\r\n\r\n"))
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, in
+	}
+	res, _ := ask("/hangs")
+	if res.StatusCode != http.StatusGatewayTimeout || res.Header.Get("Plimsoll-Effect") != "unknown" {
+		t.Errorf("%v %v", res.Status, res.Header)
+	}
+	if ms := <-left; len(ms) == 0 || len(ms) > 3 {
+		t.Errorf("the upstream was told that %q ms are left", ms)
+	}
+	until(t, time.Second, "the slot is free", func() bool { return b.pool().Running == 0 })
+	res, in := ask("/lasts")
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatal(res.Status)
+	}
+	if line, err := in.ReadString('\n'); line != "line\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+}
