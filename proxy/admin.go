@@ -130,19 +130,22 @@ type Use struct {
 
 // StatusClass is one class. Slots.Limit is the pool's; Reserve is its own share.
 type StatusClass struct {
-	Name        string            `json:"name"`
-	Rank        int               `json:"rank"`
-	DeadlineMs  float64           `json:"deadline_ms"`
-	Objective   float64           `json:"objective"`
-	Slots       Use               `json:"slots"`
-	Reserve     int               `json:"reserve"`
-	Running     int               `json:"running"`
-	Waiting     Use               `json:"waiting"`
-	HeadAgeMs   float64           `json:"head_age_ms"`
-	Arrived     uint64            `json:"arrived"`
-	Outcomes    map[string]uint64 `json:"outcomes"`
-	Refused     map[string]uint64 `json:"refused"`
-	WouldRefuse map[string]uint64 `json:"would_refuse"`
+	Name       string            `json:"name"`
+	Rank       int               `json:"rank"`
+	DeadlineMs float64           `json:"deadline_ms"`
+	Objective  float64           `json:"objective"`
+	Slots      Use               `json:"slots"`
+	Reserve    int               `json:"reserve"`
+	Running    int               `json:"running"`
+	Waiting    Use               `json:"waiting"`
+	HeadAgeMs  float64           `json:"head_age_ms"`
+	Arrived    uint64            `json:"arrived"`
+	Outcomes   map[string]uint64 `json:"outcomes"`
+	Refused    map[string]uint64 `json:"refused"`
+	// UpstreamRefused is how many of the failed were refused as upstream, after
+	// the gate had admitted them; see Counts.
+	UpstreamRefused uint64            `json:"upstream_refused"`
+	WouldRefuse     map[string]uint64 `json:"would_refuse"`
 }
 
 // StatusStream is the accounting of upgraded connections and event streams.
@@ -170,7 +173,7 @@ type StatusProxy struct {
 
 // Status looks at the server and its gate.
 func (s *Server) Status() StatusPage {
-	g, c, set := s.gate.Status(), s.Counts(), s.current.Load()
+	c, g, set := s.Counts(), s.gate.Status(), s.current.Load()
 	p := StatusPage{
 		UptimeMs: millis(g.Uptime), Draining: s.draining.Load(),
 		Config: StatusConfig{
@@ -188,12 +191,12 @@ func (s *Server) Status() StatusPage {
 		},
 	}
 	for i := range g.Pools {
-		p.Pools = append(p.Pools, statusPool(&g.Pools[i]))
+		p.Pools = append(p.Pools, statusPool(&g.Pools[i], c.UpstreamRefused))
 	}
 	return p
 }
 
-func statusPool(p *plimsoll.PoolStatus) StatusPool {
+func statusPool(p *plimsoll.PoolStatus, unsent map[string]uint64) StatusPool {
 	out := StatusPool{
 		Name: p.Name, Mode: p.Mode.String(), Order: p.Order.String(), Door: p.Door.String(),
 		Slots: Use{p.Used, p.Slots}, Workers: p.Workers, Running: p.Running,
@@ -207,7 +210,7 @@ func statusPool(p *plimsoll.PoolStatus) StatusPool {
 			Name: k.Name, Rank: k.Rank, DeadlineMs: millis(k.Deadline), Objective: k.Objective,
 			Slots: Use{k.Used, p.Slots}, Reserve: k.Reserve, Running: k.Running,
 			Waiting: Use{k.Waiting, k.WaitingLimit}, HeadAgeMs: millis(k.HeadAge), Arrived: k.Arrived,
-			Outcomes: map[string]uint64{}, Refused: map[string]uint64{}, WouldRefuse: map[string]uint64{},
+			Outcomes: map[string]uint64{}, Refused: map[string]uint64{}, UpstreamRefused: unsent[k.Name], WouldRefuse: map[string]uint64{},
 		}
 		for o := core.NoOutcome + 1; int(o) < core.NumOutcomes; o++ {
 			c.Outcomes[o.String()] = k.Outcomes[o]

@@ -248,3 +248,33 @@ func TestMalformedChunks(t *testing.T) {
 		}
 	}
 }
+
+// Operators can tell a service that is away from one that fails: both are in
+// failed, and the former is counted by class as well.
+func TestRefusedAsUpstreamIsCounted(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := l.Addr().String()
+	l.Close()
+	b := newBench(t, setup{gate: roomy(), handler: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) }})
+	b.do("GET", "/", nil)
+	away := b.config
+	u := *away.Upstream
+	u.Host = dead
+	away.Upstream = &u
+	if err := b.server.Reload(away); err != nil {
+		t.Fatal(err)
+	}
+	b.do("GET", "/", nil)
+	b.do("POST", "/", strings.NewReader("x"))
+	c := b.raw("GET / HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade\r\nUpgrade: lines\r\n\r\n")
+	io.ReadAll(c)
+	until(t, time.Second, "all have failed", func() bool { return b.outcomes(plimsoll.Failed) == 4 })
+	for _, k := range b.server.Status().Pools[0].Classes {
+		if want := map[string]uint64{"background": 3}[k.Name]; k.UpstreamRefused != want {
+			t.Errorf("%s: %d, want %d of %d that failed", k.Name, k.UpstreamRefused, want, k.Outcomes["failed"])
+		}
+	}
+}

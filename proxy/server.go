@@ -37,6 +37,7 @@ type Server struct {
 	stats        Stats
 	tunnels      tunnels
 	held         held
+	unsent       unsent
 	buffers      buffers
 	upstreamDown atomic.Bool
 	newsMu       sync.Mutex // upstreamDown's changes, and news

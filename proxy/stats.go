@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -34,6 +36,10 @@ type Counts struct {
 	Dials, DialErrors uint64
 	// UpstreamErrors counts calls that were sent and got no whole answer.
 	UpstreamErrors uint64
+	// UpstreamRefused counts, by class, calls that were refused as upstream:
+	// there was no connection to send them on. The gate, which had admitted
+	// them, has them among those that failed. A class without any is not there.
+	UpstreamRefused map[string]uint64
 	// UpstreamDown says that the last attempt to connect failed.
 	UpstreamDown bool
 	// Streams is a gauge: upgraded connections and event streams that are open.
@@ -57,11 +63,32 @@ func (s *Server) Counts() Counts {
 		Requests: t.Requests.Load(), InFlight: t.InFlight.Load(), Held: t.Held.Load(),
 		Abandoned: t.Abandoned.Load(), Lost: t.Lost.Load(),
 		Dials: t.Dials.Load(), DialErrors: t.DialErrors.Load(),
-		UpstreamErrors: t.UpstreamErrors.Load(), UpstreamDown: s.upstreamDown.Load(),
+		UpstreamErrors: t.UpstreamErrors.Load(), UpstreamRefused: s.unsent.counts(), UpstreamDown: s.upstreamDown.Load(),
 		Streams: int64(streams.Running), StreamsLimit: int64(streams.Slots),
 		StreamsRefused: t.StreamsRefused.Load(),
 		TunnelIn:       t.TunnelIn.Load(), TunnelOut: t.TunnelOut.Load(),
 		LogDropped: t.LogDropped.Load(), Reloads: t.Reloads.Load(), ReloadErrors: t.ReloadErrors.Load(),
 		ConfigLoaded: s.current.Load().loaded,
 	}
+}
+
+// unsent counts calls by class. There are as many classes as operators have named.
+type unsent struct {
+	mu      sync.Mutex
+	byClass map[string]uint64
+}
+
+func (u *unsent) add(class string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.byClass == nil {
+		u.byClass = make(map[string]uint64)
+	}
+	u.byClass[class]++
+}
+
+func (u *unsent) counts() map[string]uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.byClass)
 }

@@ -39,6 +39,10 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
+	var p Proxy
+	if c.proxy != nil {
+		p = c.proxy() // before the gate: what the proxy has counted, the gate has too
+	}
 	s := c.status()
 	out <- c.m.uptime.sample(s.Uptime.Seconds())
 	out <- c.m.draining.sample(truth(s.Draining))
@@ -46,7 +50,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		c.pool(out, &s.Pools[i])
 	}
 	if c.proxy != nil {
-		c.m.proxy.collect(out, c.proxy())
+		c.m.proxy.collect(out, &p, s.Pools)
 	}
 }
 

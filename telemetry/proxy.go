@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/plimsoll-go/plimsoll"
 )
 
 // Proxy is what a proxy has counted since it started, and what it holds now.
@@ -18,58 +20,68 @@ type Proxy struct {
 	Dials          uint64 // connections made to the upstream
 	DialErrors     uint64
 	UpstreamErrors uint64 // calls that were sent and got no whole answer
-	UpstreamDown   bool   // the last attempt to connect failed
-	Streams        int64  // upgraded connections and event streams, open now
-	StreamsLimit   int64
-	StreamsRefused uint64
-	TunnelIn       uint64 // bytes from clients through upgraded connections
-	TunnelOut      uint64
-	LogDropped     uint64 // access log lines that found no place or could not be written
-	Reloads        uint64
-	ReloadErrors   uint64
-	ConfigLoaded   time.Time
+	// UpstreamRefused are, by class, calls that failed because there was no
+	// connection to send them on.
+	UpstreamRefused map[string]uint64
+	UpstreamDown    bool  // the last attempt to connect failed
+	Streams         int64 // upgraded connections and event streams, open now
+	StreamsLimit    int64
+	StreamsRefused  uint64
+	TunnelIn        uint64 // bytes from clients through upgraded connections
+	TunnelOut       uint64
+	LogDropped      uint64 // access log lines that found no place or could not be written
+	Reloads         uint64
+	ReloadErrors    uint64
+	ConfigLoaded    time.Time
 }
 
 type proxyMetrics struct {
 	connections, accepted, requests, inFlight, held, abandoned, lost        metric
-	dials, dialErrors, upstreamErrors, upstreamDown                         metric
+	dials, dialErrors, upstreamErrors, upstreamRefused, upstreamDown        metric
 	streams, streamsLimit, streamsRefused, tunnelBytes, logDropped, reloads metric
 	configLoaded                                                            metric
 }
 
 func newProxyMetrics() proxyMetrics {
 	return proxyMetrics{
-		connections:    define(Gauge, "plimsoll_proxy_connections", "Connections of clients that are open."),
-		accepted:       define(Counter, "plimsoll_proxy_accepted_connections_total", "Connections of clients."),
-		requests:       define(Counter, "plimsoll_proxy_requests_total", "Requests whose header was read, refused ones included."),
-		inFlight:       define(Gauge, "plimsoll_proxy_requests_in_flight", "Requests that wait or run and whose client is still answered."),
-		held:           define(Gauge, "plimsoll_proxy_held_calls", "Abandoned calls that go on at the upstream and hold their slots."),
-		abandoned:      define(Counter, "plimsoll_proxy_abandoned_calls_total", "Running calls whose client or deadline went before the answer came."),
-		lost:           define(Counter, "plimsoll_proxy_lost_calls_total", "Held calls that never came back and were given up."),
-		dials:          define(Counter, "plimsoll_upstream_dials_total", "Connections made to the upstream."),
-		dialErrors:     define(Counter, "plimsoll_upstream_dial_errors_total", "Connections to the upstream that could not be made."),
-		upstreamErrors: define(Counter, "plimsoll_upstream_errors_total", "Calls that were sent and got no whole answer."),
-		upstreamDown:   define(Gauge, "plimsoll_upstream_down", "1 while the last attempt to connect to the upstream failed."),
-		streams:        define(Gauge, "plimsoll_streams", "Upgraded connections and event streams that are open."),
-		streamsLimit:   define(Gauge, "plimsoll_streams_limit", "Upgraded connections and event streams that may be open at once."),
-		streamsRefused: define(Counter, "plimsoll_streams_refused_total", "Upgrades and event streams that were refused because of the limit."),
-		tunnelBytes:    define(Counter, "plimsoll_tunnel_bytes_total", "Bytes through upgraded connections; in is from clients.", "direction"),
-		logDropped:     define(Counter, "plimsoll_access_log_dropped_total", "Access log lines that found no place or could not be written."),
-		reloads:        define(Counter, "plimsoll_config_reloads_total", "Attempts to load a new configuration.", "result"),
-		configLoaded:   define(Gauge, "plimsoll_config_loaded_timestamp_seconds", "When the configuration in force was loaded."),
+		connections:     define(Gauge, "plimsoll_proxy_connections", "Connections of clients that are open."),
+		accepted:        define(Counter, "plimsoll_proxy_accepted_connections_total", "Connections of clients."),
+		requests:        define(Counter, "plimsoll_proxy_requests_total", "Requests whose header was read, refused ones included."),
+		inFlight:        define(Gauge, "plimsoll_proxy_requests_in_flight", "Requests that wait or run and whose client is still answered."),
+		held:            define(Gauge, "plimsoll_proxy_held_calls", "Abandoned calls that go on at the upstream and hold their slots."),
+		abandoned:       define(Counter, "plimsoll_proxy_abandoned_calls_total", "Running calls whose client or deadline went before the answer came."),
+		lost:            define(Counter, "plimsoll_proxy_lost_calls_total", "Held calls that never came back and were given up."),
+		dials:           define(Counter, "plimsoll_upstream_dials_total", "Connections made to the upstream."),
+		dialErrors:      define(Counter, "plimsoll_upstream_dial_errors_total", "Connections to the upstream that could not be made."),
+		upstreamErrors:  define(Counter, "plimsoll_upstream_errors_total", "Calls that were sent and got no whole answer."),
+		upstreamRefused: define(Counter, "plimsoll_upstream_refused_total", "Of the calls that failed, those that were refused as upstream: nothing was sent.", "pool", "class"),
+		upstreamDown:    define(Gauge, "plimsoll_upstream_down", "1 while the last attempt to connect to the upstream failed."),
+		streams:         define(Gauge, "plimsoll_streams", "Upgraded connections and event streams that are open."),
+		streamsLimit:    define(Gauge, "plimsoll_streams_limit", "Upgraded connections and event streams that may be open at once."),
+		streamsRefused:  define(Counter, "plimsoll_streams_refused_total", "Upgrades and event streams that were refused because of the limit."),
+		tunnelBytes:     define(Counter, "plimsoll_tunnel_bytes_total", "Bytes through upgraded connections; in is from clients.", "direction"),
+		logDropped:      define(Counter, "plimsoll_access_log_dropped_total", "Access log lines that found no place or could not be written."),
+		reloads:         define(Counter, "plimsoll_config_reloads_total", "Attempts to load a new configuration.", "result"),
+		configLoaded:    define(Gauge, "plimsoll_config_loaded_timestamp_seconds", "When the configuration in force was loaded."),
 	}
 }
 
 func (m *proxyMetrics) all() []*metric {
 	return []*metric{
 		&m.connections, &m.accepted, &m.requests, &m.inFlight, &m.held, &m.abandoned, &m.lost,
-		&m.dials, &m.dialErrors, &m.upstreamErrors, &m.upstreamDown,
+		&m.dials, &m.dialErrors, &m.upstreamErrors, &m.upstreamRefused, &m.upstreamDown,
 		&m.streams, &m.streamsLimit, &m.streamsRefused, &m.tunnelBytes, &m.logDropped, &m.reloads,
 		&m.configLoaded,
 	}
 }
 
-func (m *proxyMetrics) collect(out chan<- prometheus.Metric, p Proxy) {
+func (m *proxyMetrics) collect(out chan<- prometheus.Metric, p *Proxy, pools []plimsoll.PoolStatus) {
+	for i := range pools { // a class without any too, so that one can be taken from the other
+		for j := range pools[i].Classes {
+			class := pools[i].Classes[j].Name
+			out <- m.upstreamRefused.sample(float64(p.UpstreamRefused[class]), pools[i].Name, class)
+		}
+	}
 	out <- m.connections.sample(float64(p.Connections))
 	out <- m.accepted.sample(float64(p.Accepted))
 	out <- m.requests.sample(float64(p.Requests))

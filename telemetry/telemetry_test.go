@@ -42,10 +42,11 @@ func scrape(c *Collector) string {
 
 func TestProxyMetrics(t *testing.T) {
 	text := scrape(NewCollector(state, func() Proxy {
-		return Proxy{Requests: 42, TunnelIn: 7, Reloads: 5, ReloadErrors: 2, UpstreamDown: true, ConfigLoaded: time.Unix(1_500_000_000, 0)}
+		return Proxy{Requests: 42, TunnelIn: 7, Reloads: 5, ReloadErrors: 2, UpstreamDown: true, UpstreamRefused: map[string]uint64{"critical": 3}, ConfigLoaded: time.Unix(1_500_000_000, 0)}
 	}))
 	for _, want := range []string{
 		"plimsoll_proxy_requests_total 42\n", `plimsoll_tunnel_bytes_total{direction="in"} 7`, "plimsoll_upstream_down 1\n",
+		`plimsoll_upstream_refused_total{class="critical",pool="app"} 3`,
 		`plimsoll_config_reloads_total{result="error"} 2`, `plimsoll_config_reloads_total{result="ok"} 3`,
 		"plimsoll_config_loaded_timestamp_seconds 1.5e+09\n",
 	} {
