@@ -199,6 +199,20 @@ func TestForwardStripsClaims(t *testing.T) {
 	}
 }
 
+// That holds also when a rule that comes before has decided.
+func TestForwardKeepsClaimsThatNobodyNeeded(t *testing.T) {
+	rules := compileOrFail(t, Rule{Match{Path: "/"}, "background"}, Rule{Match{Header: map[string]string{"X-Criticality": "high"}}, "critical"})
+	for _, x := range []struct {
+		trust []netip.Prefix
+		want  string
+	}{{nil, "high"}, {nobody(), ""}} {
+		rig := newRig(t, "watched", arrangement(4, 4), Options{Classify: rules, Trust: x.trust}, tell)
+		if got, _ := rig.ask("X-Criticality", "high"); got.Class != "background" || got.Forwarded.Get("X-Criticality") != x.want {
+			t.Errorf("trust %v: %+v", x.trust, got)
+		}
+	}
+}
+
 func TestHold(t *testing.T) {
 	release := make(chan func(plimsoll.Outcome), 1)
 	x := newRig(t, "watched", arrangement(1, 0), Options{}, func(w http.ResponseWriter, r *http.Request) {

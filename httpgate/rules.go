@@ -125,6 +125,19 @@ func CompileRules(rules []Rule) (*Rules, error) {
 	return c, nil
 }
 
+// speaks says whether there is anything in h that speaks of a class.
+func (c *Rules) speaks(h http.Header) bool {
+	if c == nil {
+		return false
+	}
+	for _, name := range c.claims {
+		if len(h[name]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *Rules) claim(name string) {
 	if !slices.Contains(c.claims, name) {
 		c.claims = append(c.claims, name)
@@ -228,7 +241,9 @@ func (c *Rules) decide(p *peer, known map[string]string) decision {
 		}
 		claimed, good, twice := k.claimed(p.r.Header)
 		if k.trusted && claimed && !p.trusted() {
-			d.ignored = IgnoredUntrusted
+			if good || twice { // otherwise it would not have held for anybody
+				d.ignored = IgnoredUntrusted
+			}
 			continue
 		}
 		if k.classHeader == "" {

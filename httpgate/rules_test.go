@@ -140,6 +140,8 @@ func TestHeaderRules(t *testing.T) {
 		{"a value that no rule asks for is no claim", "/", near, []string{"X-Criticality", "HIGHEST"}, "", ""},
 		{"two copies", "/", near, []string{"X-Criticality", "highest", "X-Criticality", "highest"}, "", IgnoredValue},
 		{"untrusted", "/", far, []string{"X-Criticality", "highest"}, "", IgnoredUntrusted},
+		{"untrusted, with a value that no rule asks for", "/", far, []string{"X-Criticality", "HIGHEST"}, "", ""},
+		{"untrusted, two copies", "/", far, []string{"X-Criticality", "highest", "X-Criticality", "highest"}, "", IgnoredUntrusted},
 		{"anybody may be background", "/", far, []string{"X-Batch", "yes"}, "background", ""},
 		{"path for trusted peers", "/internal/x", near, nil, "critical", ""},
 		{"path for trusted peers, untrusted", "/internal/x", far, nil, "", ""},

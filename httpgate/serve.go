@@ -47,7 +47,8 @@ func (m *Middleware) newCall(s *settings, p *peer, d *decision) *Call {
 	if _, ok := p.r.Header[HeaderAttempt]; ok && p.trusted() {
 		c.Attempt = attemptOf(p.r.Header)
 	}
-	c.trusted = p.done && p.ok
+	// Whether or not a rule before that one has decided.
+	c.trusted = s.rules.speaks(p.r.Header) && p.trusted()
 	return c
 }
 
