@@ -213,6 +213,9 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 	x.call = httpgate.FromContext(r.Context())
 	x.gated = w
 	x.body.open()
+	x.out.begin()
+	defer x.body.finish()
+	defer x.out.breakOff()
 	if x.call.Stream {
 		x.forwardUpgrade(r)
 		return
@@ -224,9 +227,6 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request) {
 	x.answers = make(chan answer, 2)
 	x.deadline, _ = x.call.Deadline()
 	x.arm()
-	x.out.begin()
-	defer x.body.finish()
-	defer x.out.breakOff()
 	x.set.proxy.ServeHTTP(&x.out, r.WithContext(x.ctx))
 }
 

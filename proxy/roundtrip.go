@@ -25,6 +25,7 @@ var (
 	errHeld    = errors.New("proxy: the call was held for as long as allowed")
 	errGivenUp = errors.New("proxy: nobody waits for the call any more")
 	errUnasked = errors.New("proxy: the upstream switched protocols without being asked")
+	errTooSoon = errors.New("proxy: the upstream switched protocols before it had the body of the request")
 	errNoOther = errors.New("proxy: the upstream closed the connection and took no other")
 )
 

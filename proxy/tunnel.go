@@ -53,15 +53,30 @@ func (x *exchange) roundTripUpgrade(r *http.Request) (*http.Response, error) {
 // shakeHands sends a request for an upgrade.
 func (x *exchange) shakeHands(r *http.Request) (*http.Response, error) {
 	res, err := x.set.upstream.pick(x).RoundTrip(x.traced(r))
-	if err == nil && res.StatusCode == http.StatusSwitchingProtocols && !strings.EqualFold(res.Header.Get("Upgrade"), r.Header.Get("Upgrade")) {
-		res.Body.Close()
-		res, err = nil, errUnasked
+	if err == nil && res.StatusCode == http.StatusSwitchingProtocols {
+		if err = x.wrongSwitch(r, res); err != nil {
+			res.Body.Close()
+			res = nil
+		}
 	}
 	err = x.verdict(err)
 	if context.Cause(x.ctx) != errLate || x.waitedForConn() {
 		x.noteUpstream(err)
 	}
 	return res, err
+}
+
+// wrongSwitch says what is wrong with an upstream's switch of protocols, or nil.
+func (x *exchange) wrongSwitch(r *http.Request, res *http.Response) error {
+	switch {
+	case !strings.EqualFold(res.Header.Get("Upgrade"), r.Header.Get("Upgrade")):
+		return errUnasked
+	case x.body.state.Load() == bodyReading:
+		// What comes from the client next is the rest of its body, and there is
+		// somebody already who reads it.
+		return errTooSoon
+	}
+	return nil
 }
 
 // boundedSilence is the body of an ordinary answer to a request for an upgrade.

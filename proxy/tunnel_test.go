@@ -234,3 +234,45 @@ func TestDeadlineOfAHandshake(t *testing.T) {
 		t.Errorf("%q, %v", line, err)
 	}
 }
+
+// A request for an upgrade that gets an ordinary answer is treated like any
+// other: the gate's headers stay the answer's, and the rest of a body is not
+// waited for.
+func TestOrdinaryAnswerToAnUpgrade(t *testing.T) {
+	_, b := serveRaw(t, map[string]string{
+		"/": "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+	})
+	cfg := b.config
+	cfg.Trust = nobody
+	if err := b.server.Reload(cfg); err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{"", "Content-Length: 10\r\n"} {
+		c := b.raw("POST / HTTP/1.1\r\nHost: x\r\nX-Class: critical\r\n" + body + "Connection: Upgrade\r\nUpgrade: lines\r\n\r\n")
+		c.SetDeadline(time.Now().Add(3 * time.Second))
+		in := bufio.NewReader(c)
+		for _, want := range []int{http.StatusEarlyHints, http.StatusOK} {
+			res, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("%q: %v", body, err)
+			}
+			said := res.Header.Get("Plimsoll-Ignored") != ""
+			if res.StatusCode != want || said != (want == http.StatusOK) {
+				t.Errorf("%q: %d %v", body, res.StatusCode, res.Header)
+			}
+		}
+	}
+}
+
+// An upstream that switches before it has the body leaves two readers to the
+// client's connection; it gets none.
+func TestSwitchBeforeTheBody(t *testing.T) {
+	_, b := serveRaw(t, map[string]string{"/": "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: lines\r\n\r\n"})
+	c := b.raw("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nConnection: Upgrade\r\nUpgrade: lines\r\n\r\nhalf")
+	c.SetDeadline(time.Now().Add(3 * time.Second))
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil || res.StatusCode != http.StatusBadGateway || !res.Close {
+		t.Errorf("%v, %v", res, err)
+	}
+	until(t, time.Second, "the stream's place is free", func() bool { return b.server.Counts().Streams == 0 })
+}
