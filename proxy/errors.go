@@ -46,11 +46,21 @@ func (set *settings) fail(_ http.ResponseWriter, r *http.Request, err error) {
 	case x.sent.IsZero() || isUnsendable(err): // the request itself cannot be forwarded
 		x.body.stop(w.Header())
 		set.problem(w, r, http.StatusBadRequest, "The request cannot be forwarded.", "")
+	case x.lastMoment():
+		x.body.stop(w.Header())
+		httpgate.WriteNoAnswer(w, r)
 	default:
 		x.body.stop(w.Header())
 		x.server.noteBroken(set, err)
 		set.problem(w, r, http.StatusBadGateway, "The service gave no answer that could be used.", x.effect())
 	}
+}
+
+// lastMoment says whether a call that broke off did so about when its deadline
+// passed. The upstream has been told of it, in whole milliseconds, and some break
+// off then: gRPC servers do. That is no other end than the proxy's own.
+func (x *exchange) lastMoment() bool {
+	return !x.deadline.IsZero() && time.Until(x.deadline) < 2*time.Millisecond
 }
 
 // effect is what is to be said of the effect of a call that broke off: nothing

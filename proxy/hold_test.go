@@ -347,3 +347,22 @@ func TestSlowHeadersAreCut(t *testing.T) {
 		t.Error("half a header was taken for a call")
 	}
 }
+
+// An upstream that gives up when the time that it was told has passed is no
+// upstream that broke off, whoever is faster.
+func TestUpstreamThatKeepsTheDeadline(t *testing.T) {
+	b := newBench(t, setup{gate: onePool(1, 0, 100*time.Millisecond, 0), handler: func(w http.ResponseWriter, r *http.Request) {
+		left, err := time.ParseDuration(r.Header.Get("Plimsoll-Timeout-Ms") + "ms")
+		if err != nil {
+			t.Error(err)
+		}
+		<-time.After(left - time.Millisecond/2)
+		panic(http.ErrAbortHandler)
+	}})
+	for _, method := range []string{"GET", "POST", "DELETE"} {
+		if res, body := b.do(method, "/", nil); res.StatusCode != http.StatusGatewayTimeout {
+			t.Errorf("%s: %s %s", method, res.Status, body)
+		}
+		until(t, time.Second, "the slot is free", func() bool { return b.pool().Running == 0 })
+	}
+}

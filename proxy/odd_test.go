@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -413,9 +414,10 @@ func TestAStalledBodyOnHTTP2(t *testing.T) {
 		t.Errorf("%d %v %s", res.StatusCode, res.Header, body)
 	}
 	pw.Close()
-	b.do("GET", "/2", nil)
-	if n := b.server.Counts().Accepted; n != 1 {
-		t.Errorf("%d connections: one stalled stream ended the connection of all", n)
+	reused := false
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }})
+	if _, _, err := b.try(ctx, "GET", "/2", nil); err != nil || !reused {
+		t.Errorf("one stalled stream ended the connection of all: %v", err)
 	}
 }
 
