@@ -2,11 +2,10 @@ package httpgate
 
 import (
 	"io"
+	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // AheadMax is how much of one body is read ahead at most, in bytes.
@@ -34,10 +33,16 @@ func (q *quota) take(n, limit int64) bool {
 // that is under way at that moment cannot be taken back without breaking the
 // connection, so the next handler's first reads may wait for it; they get the
 // bytes in order all the same.
+//
+// At the end of the body the server puts trailers into its request, whoever
+// else may be looking at it. So what is handed on is a copy from before, which
+// gets them with the read that sees the end.
 type ahead struct {
-	body  io.ReadCloser
-	quota *quota
-	size  int64
+	body   io.ReadCloser
+	server *http.Request // the server's, of whose body this is
+	copied *http.Request // and what is handed on
+	quota  *quota
+	size   int64
 
 	mu      sync.Mutex
 	cond    sync.Cond
@@ -57,7 +62,8 @@ func newAhead(r *http.Request, q *quota, limit int64) *ahead {
 	if !q.take(size, limit) {
 		return nil
 	}
-	a := &ahead{body: r.Body, quota: q, size: size, reading: true}
+	a := &ahead{body: r.Body, server: r, copied: r.WithContext(r.Context()), quota: q, size: size, reading: true}
+	a.copied.Trailer = maps.Clone(r.Trailer)
 	a.cond.L = &a.mu
 	go a.fill()
 	return a
@@ -111,6 +117,26 @@ func (a *ahead) complete() bool {
 
 // Read gives the next handler the bytes of the body in order.
 func (a *ahead) Read(p []byte) (int, error) {
+	n, err := a.read(p)
+	if err == io.EOF {
+		a.trailers()
+	}
+	return n, err
+}
+
+// trailers hands on what came after the body. The map is kept: handlers that
+// copy requests share it.
+func (a *ahead) trailers() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.copied.Trailer == nil {
+		a.copied.Trailer = a.server.Trailer
+		return
+	}
+	maps.Copy(a.copied.Trailer, a.server.Trailer)
+}
+
+func (a *ahead) read(p []byte) (int, error) {
 	a.mu.Lock()
 	for a.reading && len(a.buf) == 0 && !a.closed {
 		a.cond.Wait()
@@ -170,7 +196,15 @@ func (a *ahead) drop() {
 // has ended every read.
 func (a *ahead) end(w http.ResponseWriter) {
 	a.mu.Lock()
-	a.stopped, a.closed = true, true
+	defer a.mu.Unlock()
+	a.closed = true
+	a.halt(w)
+	a.drop()
+}
+
+// halt breaks off a read that is under way. The caller holds mu.
+func (a *ahead) halt(w http.ResponseWriter) {
+	a.stopped = true
 	a.cond.Broadcast()
 	if a.reading && w != nil {
 		a.mu.Unlock()
@@ -180,71 +214,11 @@ func (a *ahead) end(w http.ResponseWriter) {
 	for a.reading {
 		a.cond.Wait()
 	}
-	a.drop()
-	a.mu.Unlock()
 }
 
-// interruptRead ends reads from the connection, present and future.
-func interruptRead(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+// yield leaves the connection to whoever is about to take it over.
+func (a *ahead) yield(w http.ResponseWriter) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.halt(w)
 }
-
-// drainTime is how long a refusal waits for the rest of a body that is still
-// under way, so that the connection can be kept. The server itself bounds the
-// bytes, at 256 KiB.
-const drainTime = 20 * time.Millisecond
-
-// unread says whether r has a body that nobody has read and that lies in the
-// way of the next request on the connection.
-func unread(r *http.Request) bool {
-	return r.ProtoMajor == 1 && r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
-}
-
-// expects says whether the client waits to be told before it sends the body.
-func expects(r *http.Request) bool {
-	v := r.Header["Expect"]
-	return len(v) > 0 && strings.EqualFold(v[0], "100-continue")
-}
-
-// leaveBody prepares the answer to a request whose body nobody will read. It
-// must be called before the answer is written.
-//
-// A body that was announced with Expect is not touched, and the connection
-// closes. Another one is read by the server before it answers, up to a bound
-// in bytes, and here the bound in time is set; at either the connection closes.
-func leaveBody(w http.ResponseWriter, r *http.Request, a *ahead) {
-	if !unread(r) || a != nil && a.complete() {
-		return
-	}
-	if a != nil && a.pending() || expects(r) {
-		abandonBody(w)
-		interruptRead(w)
-		return
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime))
-}
-
-// abandonBody tells the server what a MaxBytesReader at its limit tells it: that
-// the rest of the body will not be read, so that it announces the end of the
-// connection and lingers for a moment, lest a reset overtakes the answer.
-func abandonBody(w http.ResponseWriter) {
-	w.Header().Set("Connection", "close")
-	over := http.MaxBytesReader(serverWriter(w), io.NopCloser(oneByte{}), 0)
-	_, _ = over.Read(make([]byte, 1)) // says that it is too large, as it should
-}
-
-// serverWriter takes the wrappings off.
-func serverWriter(w http.ResponseWriter) http.ResponseWriter {
-	for {
-		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return w
-		}
-		w = u.Unwrap()
-	}
-}
-
-// oneByte is a body that is too large for a limit of none.
-type oneByte struct{}
-
-func (oneByte) Read(p []byte) (int, error) { return copy(p, "x"), nil }

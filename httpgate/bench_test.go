@@ -124,7 +124,7 @@ func BenchmarkWait(b *testing.B) {
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					ctx := &waiting{Context: r.Context(), m: m, s: s, r: r}
+					ctx := &waiting{Context: r.Context(), m: m, s: s, w: w, r: r}
 					ctx.Done()
 					ctx.end()
 					if ctx.ahead != nil {

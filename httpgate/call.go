@@ -41,6 +41,8 @@ type Call struct {
 	classHeader string
 	trusted     bool
 
+	body    *body                           // nil for one that is not in the next request's way
+	shake   atomic.Pointer[plimsoll.Ticket] // of a gated handshake, until that is over
 	ticket  plimsoll.Ticket
 	held    atomic.Bool
 	ended   atomic.Bool
@@ -91,7 +93,8 @@ func (c *Call) Deadline() (t time.Time, ok bool) { return c.deadline, !c.deadlin
 // by the function returned, at any time and on any goroutine, and not when the
 // handler returns or panics. Who holds and never releases has lost a slot for
 // ever. Only the first release counts. A second Hold returns the same right,
-// not another one.
+// not another one. Of an upgrade that passes its class's pool the release ends
+// the handshake, too, unless it was over before.
 func (c *Call) Hold() (release func(plimsoll.Outcome)) {
 	c.held.Store(true)
 	return c.release
@@ -100,13 +103,22 @@ func (c *Call) Hold() (release func(plimsoll.Outcome)) {
 func (c *Call) release(o plimsoll.Outcome) {
 	if c.ended.CompareAndSwap(false, true) {
 		c.outcome.Store(uint32(o))
+		c.shaken(o)
 		c.ticket.Release(o)
+	}
+}
+
+// shaken ends a gated handshake, if there is one that has not ended.
+func (c *Call) shaken(o plimsoll.Outcome) {
+	if t := c.shake.Swap(nil); t != nil {
+		t.Release(o)
 	}
 }
 
 // Outcome says how the call ended; 0 while it has not, as for a held ticket
 // that is still out. A call that was answered after its deadline says OK here;
-// the gate counts it as late.
+// the gate counts it as late. One whose client went before the handler returned
+// was cancelled, whether or not it had its answer by then.
 func (c *Call) Outcome() plimsoll.Outcome { return plimsoll.Outcome(c.outcome.Load()) }
 
 // Forward makes h, the header of a request to be sent upstream on behalf of

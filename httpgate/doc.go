@@ -10,6 +10,12 @@
 //     request with an unread body be watched for its client's leaving.
 //   - [Middleware.Close], after the server has been shut down.
 //   - [Middleware.Update], after the gate has been reloaded.
+//   - Handlers outside of this one that wrap the writer give it the method
+//     Unwrap. Without it no deadline can be set: a refused request with an
+//     unread body then costs its connection, and nothing is read ahead.
+//   - A handler that takes a connection over and returns while somebody else
+//     serves it calls [Call.Hold] first. The limit on streams counts calls
+//     that have not ended, and a call ends with its handler.
 //   - http.Server.ReadHeaderTimeout. No middleware can bound the reading of a
 //     header: it has not been called yet.
 //

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/plimsoll-go/plimsoll"
 	"github.com/plimsoll-go/plimsoll/core"
@@ -27,6 +28,7 @@ type Options struct {
 	Classify *Rules
 	// Trust lists the networks of peers that are believed what they say of
 	// their class and attempt. nil means loopback; an empty list means nobody.
+	// IPv4 peers are in IPv4 networks only, however the system writes them.
 	Trust []netip.Prefix
 	// TrustTLS also trusts every peer whose client certificate the server has
 	// verified, whatever its address.
@@ -68,10 +70,10 @@ type Middleware struct {
 	quota      quota
 	counters   counters
 
-	watchOnce sync.Once
-	watchMu   sync.Mutex
-	watch     watcher // nil before it is needed, and where there is none
-	closed    bool
+	watchMu    sync.Mutex
+	watch      watcher   // nil before it is needed, and where there is none
+	watchAfter time.Time // not tried before, because it has failed
+	closed     bool
 }
 
 // settings are what Update replaces.
@@ -84,9 +86,15 @@ type settings struct {
 	noUpstream     func() bool
 	onDone         func(*http.Request, *Call)
 	statuses       map[string]map[plimsoll.Reason]int
-	pools          map[string]string // by class
-	fallback       string            // the default class
+	classes        map[string]class
+	fallback       string // the default class
 	pages          map[pageKey]*page
+}
+
+// class is what the middleware has to know of one of the gate's.
+type class struct {
+	pool string
+	rank int
 }
 
 type pageKey struct {
@@ -155,26 +163,28 @@ func (m *Middleware) Close() {
 func (m *Middleware) watching() watcher {
 	m.watchMu.Lock()
 	defer m.watchMu.Unlock()
-	if m.closed || !canWatch {
+	if m.watch != nil || m.closed || !canWatch || time.Now().Before(m.watchAfter) {
+		return m.watch
+	}
+	w, err := newWatcher()
+	if err != nil { // no descriptors left: reading ahead is what remains, for now
+		m.counters.watchFailed.Add(1)
+		m.watchAfter = time.Now().Add(watchPause)
 		return nil
 	}
-	m.watchOnce.Do(func() {
-		w, err := newWatcher()
-		if err != nil { // no descriptors left: reading ahead is what remains
-			m.counters.watchFailed.Add(1)
-			return
-		}
-		m.watch = w
-	})
-	return m.watch
+	m.watch = w
+	return w
 }
+
+// watchPause is how long a watcher that could not be had is not asked for.
+const watchPause = time.Second
 
 func newSettings(o *Options) (*settings, error) {
 	s := &settings{
 		rules: o.Classify, trust: slices.Clone(o.Trust), trustTLS: o.TrustTLS,
 		aheadBytes: o.AheadBytes, gateHandshakes: o.GateHandshakes,
 		noUpstream: o.NoUpstream, onDone: o.OnDone, statuses: o.Statuses,
-		pools: map[string]string{}, pages: map[pageKey]*page{},
+		classes: map[string]class{}, pages: map[pageKey]*page{},
 	}
 	if s.trust == nil {
 		s.trust = Loopback()
@@ -185,6 +195,9 @@ func newSettings(o *Options) (*settings, error) {
 	for i := range s.trust {
 		if !s.trust[i].IsValid() {
 			return nil, fmt.Errorf("httpgate: trust %d is not a network", i+1)
+		}
+		if err := checkMapped(s.trust[i]); err != nil {
+			return nil, fmt.Errorf("httpgate: trust %d: %w", i+1, err)
 		}
 	}
 	s.learn(o.Gate.Config())
@@ -204,24 +217,33 @@ func (s *settings) checkClasses() error {
 	}
 	for i := range s.rules.list {
 		k := &s.rules.list[i]
-		if _, ok := s.pools[k.class]; !ok && k.classHeader == "" {
+		if _, ok := s.classes[k.class]; !ok && k.classHeader == "" {
 			return fmt.Errorf("httpgate: rule %d: the gate has no class %q", i+1, k.class)
 		}
 	}
 	return nil
 }
 
+// rank is that of the class, or of the default class for "".
+func (s *settings) rank(name string) int {
+	if name == "" {
+		name = s.fallback
+	}
+	return s.classes[name].rank
+}
+
 // learn notes which classes and pools there are.
 func (s *settings) learn(cfg plimsoll.Config) {
 	s.fallback = cfg.Default
 	for i := range cfg.Classes {
-		s.pools[cfg.Classes[i].Name] = cfg.Classes[i].Pool
+		k := &cfg.Classes[i]
+		s.classes[k.Name] = class{k.Pool, k.Rank}
 	}
 }
 
 func (s *settings) hasPool(name string) bool {
-	for _, p := range s.pools {
-		if p == name {
+	for _, k := range s.classes {
+		if k.pool == name {
 			return true
 		}
 	}
@@ -249,7 +271,8 @@ func (s *settings) checkStatuses() error {
 // little when there is much to refuse.
 func (s *settings) precompute() {
 	for reason := core.NoReason + 1; int(reason) < core.NumReasons; reason++ {
-		for class, pool := range s.pools {
+		for class, k := range s.classes {
+			pool := k.pool
 			if reason == core.Streams {
 				pool = streamsPool
 			}
@@ -298,7 +321,8 @@ type Counters struct {
 	// Unwatched counts waiting requests with an unread body whose client's
 	// leaving could not be seen.
 	Unwatched uint64
-	// WatchFailed counts failures to set up the watching of sockets.
+	// WatchFailed counts failures to watch a socket, or to set up the watching
+	// of any, which is tried again after a second.
 	WatchFailed uint64
 	// AheadDenied counts requests of which nothing was read ahead because of
 	// Options.AheadBytes.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/textproto"
-	"path"
 	"slices"
 	"strings"
 )
@@ -55,17 +54,25 @@ func (f *From) UnmarshalText(b []byte) error {
 // Match holds for every request.
 type Match struct {
 	// Path is compared with the decoded path after "." and ".." and empty
-	// segments have been resolved, so that /checkout/../reports is not in
-	// /checkout/. A "*" at the end stands for anything, one elsewhere for
-	// anything without a slash. It begins with "/" or "*".
+	// segments have been resolved. A "*" at the end stands for anything, one
+	// elsewhere for anything without a slash. It begins with "/" or "*".
+	//
+	// Servers do not agree on what such segments mean, nor on encoded slashes,
+	// dots and letters. A path that has any is tried in every reading, and the
+	// request gets the least critical of the classes that come out: neither
+	// /checkout/../reports nor /reports/..%2Fcheckout/ can dress as the other.
 	Path string
 	// Method is compared as it stands.
 	Method string
-	// Host is compared without port and without regard to case;
+	// Host is compared without port, without a dot at its end and without
+	// regard to case;
 	// "*.example.org" holds for any name below example.org.
 	Host string
 	// Header maps names to values. A header holds when it is there once and
-	// has that very value; "*" as value means that it is there at all.
+	// has that very value; "*" as value means that it is there at all. What a
+	// header says of the class is passed on from trusted peers only, see
+	// [Call.Forward]: a rule on one that says other things too, such as
+	// Authorization, needs FromAny.
 	Header map[string]string
 	// ClassHeader names a header whose value is the name of the class. It
 	// holds when the header is there once and names a class of the gate. A
@@ -146,7 +153,7 @@ func (c *Rules) claim(name string) {
 
 func compile(r Rule) (rule, error) {
 	m := r.When
-	k := rule{class: r.Class, method: m.Method, host: strings.ToLower(m.Host)}
+	k := rule{class: r.Class, method: m.Method, host: strings.ToLower(strings.TrimSuffix(m.Host, "."))}
 	switch {
 	case m.ClassHeader == "" && r.Class == "":
 		return k, fmt.Errorf("no class; a class, or a class header that names it, is needed")
@@ -227,13 +234,27 @@ type decision struct {
 }
 
 // decide finds the class of a request. It allocates nothing unless the path
-// has to be cleaned.
-func (c *Rules) decide(p *peer, known map[string]string) decision {
-	var d decision
+// can be read in more than one way.
+func (c *Rules) decide(p *peer) decision {
 	if c == nil || len(c.list) == 0 {
-		return d
+		return decision{}
 	}
-	q := query{r: p.r, path: cleanPath(p.r.URL.Path)}
+	if plainPath(p.r.URL) {
+		return c.decideAs(p, p.r.URL.Path)
+	}
+	var least decision
+	for i, path := range readings(p.r.URL) {
+		if d := c.decideAs(p, path); i == 0 || p.s.rank(d.class) > p.s.rank(least.class) {
+			least = d
+		}
+	}
+	return least
+}
+
+// decideAs finds the class of a request for path.
+func (c *Rules) decideAs(p *peer, path string) decision {
+	var d decision
+	q := query{r: p.r, path: path}
 	for i := range c.list {
 		k := &c.list[i]
 		if !k.holds(&q) {
@@ -252,7 +273,7 @@ func (c *Rules) decide(p *peer, known map[string]string) decision {
 			}
 		} else if good && !twice {
 			v := p.r.Header[k.classHeader][0]
-			if _, ok := known[v]; ok {
+			if _, ok := p.s.classes[v]; ok {
 				return d.won(v, k.classHeader, true)
 			}
 		}
@@ -329,83 +350,11 @@ func (k *rule) holds(q *query) bool {
 	return strings.EqualFold(q.host, k.host)
 }
 
-// hostName cuts the port off, leaving an IPv6 address in its brackets.
+// hostName cuts the port off, leaving an IPv6 address in its brackets, and the
+// dot that ends a name which is complete: it names the same host.
 func hostName(s string) string {
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
-		return s[:i]
+		s = s[:i]
 	}
-	return s
-}
-
-// cleanPath resolves what a server behind the gate would resolve, so that a
-// request cannot dress as another: most paths are clean and are returned as
-// they are.
-func cleanPath(p string) string {
-	if !strings.Contains(p, "//") && !strings.Contains(p, "/.") {
-		return p
-	}
-	c := path.Clean("/" + p)
-	if strings.HasSuffix(p, "/") && c != "/" {
-		c += "/"
-	}
-	return c
-}
-
-// glob is a compiled path pattern: the text before the first star, and what
-// follows it when there is more than a star at the end.
-type glob struct {
-	set    bool
-	prefix string
-	rest   string // with its first star; "" when there is none
-}
-
-func compileGlob(s string) glob {
-	i := strings.IndexByte(s, '*')
-	if i < 0 {
-		return glob{set: true, prefix: s}
-	}
-	return glob{set: true, prefix: s[:i], rest: s[i:]}
-}
-
-func (g *glob) match(s string) bool {
-	switch {
-	case !g.set:
-		return true
-	case g.rest == "":
-		return s == g.prefix
-	case !strings.HasPrefix(s, g.prefix):
-		return false
-	case g.rest == "*":
-		return true
-	}
-	return star(g.rest, s[len(g.prefix):])
-}
-
-// star matches s with a pattern that has stars in more places than its end. It
-// goes back to the last star only, and no star there crosses a slash, so it
-// takes at most len(p)·len(s) steps.
-func star(p, s string) bool {
-	back, from := -1, 0
-	i, j := 0, 0
-	for j < len(s) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			if i == len(p)-1 {
-				return true
-			}
-			back, from = i, j
-			i++
-		case i < len(p) && p[i] == s[j]:
-			i, j = i+1, j+1
-		case back >= 0 && s[from] != '/':
-			from++
-			i, j = back+1, from
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
+	return strings.TrimSuffix(s, ".")
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -32,11 +33,11 @@ const (
 	far  = "192.0.2.7:4711"
 )
 
-var known = map[string]string{"critical": "app", "background": "app"}
+var known = map[string]class{"critical": {"app", 0}, "background": {"app", 1}}
 
 func decideFor(c *Rules, r *http.Request) decision {
-	p := peer{r: r, s: &settings{trust: Loopback()}}
-	return c.decide(&p, known)
+	p := peer{r: r, s: &settings{trust: Loopback(), classes: known, fallback: "background"}}
+	return c.decide(&p)
 }
 
 func TestRulesByPathMethodAndHost(t *testing.T) {
@@ -56,10 +57,18 @@ func TestRulesByPathMethodAndHost(t *testing.T) {
 		{"GET", "http://h/checkout/a/b", true},
 		{"GET", "http://h/checkout", false},
 		{"GET", "http://h/checkoutx/", false},
-		{"GET", "http://h//checkout//a", true},
+		{"GET", "http://h//checkout//a", false},        // some would look for it below ""
+		{"GET", "http://h/checkout//a", true},          // in /checkout/ for everybody
 		{"GET", "http://h/checkout/../reports", false}, // what an upstream would make of it
 		{"GET", "http://h/checkout/%2e%2e/reports", false},
-		{"GET", "http://h/x/../checkout/a", true},
+		{"GET", "http://h/checkout/a/../b%2Fc", true},
+		{"GET", "http://h/x/../checkout/a", false}, // some serve it as /x/
+		{"GET", "http://h/reports/..%2Fcheckout%2Fa", false},
+		{"GET", "http://h/reports/%2e%2e/checkout/a", false},
+		{"GET", "http://h/reports//../checkout/a", false},
+		{"GET", "http://h/checkout/a%2Fb/%2e%2e/%2e%2e/reports/x", false},
+		{"GET", "http://h/%63heckout/a", false},
+		{"GET", "http://h/checkout/a%2Fb%21%c3%a9", true},
 		{"GET", "http://h/health", true},
 		{"GET", "http://h/health/", false},
 		{"POST", "http://h/v1/orders/17/pay", true},
@@ -70,6 +79,9 @@ func TestRulesByPathMethodAndHost(t *testing.T) {
 		{"GET", "http://a.pay.example.org/", false},
 		{"GET", "http://a.shop.example/", true},
 		{"GET", "http://a.b.Shop.example:1/", true},
+		{"GET", "http://a.shop.example./", true},
+		{"GET", "http://pay.example.org.:443/", true},
+		{"GET", "http://./", false},
 		{"GET", "http://shop.example/", false},
 		{"GET", "http://.shop.example/", false},
 		{"GET", "http://[::1]:80/", true},
@@ -164,8 +176,8 @@ func TestTrust(t *testing.T) {
 		{[]netip.Prefix{}, ""},
 		{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "critical"},
 	} {
-		p := peer{r: r, s: &settings{trust: x.trust}}
-		if d := c.decide(&p, known); d.class != x.want {
+		p := peer{r: r, s: &settings{trust: x.trust, classes: known}}
+		if d := c.decide(&p); d.class != x.want {
 			t.Errorf("trust %v: %+v", x.trust, d)
 		}
 	}
@@ -234,11 +246,11 @@ func TestDecideAllocatesNothing(t *testing.T) {
 		Rule{Match{Header: map[string]string{"X-Criticality": "highest"}}, "critical"},
 		Rule{When: Match{ClassHeader: "X-Class"}},
 	)
-	s := &settings{trust: Loopback()}
+	s := &settings{trust: Loopback(), classes: known}
 	r := request(t, "GET", "http://h.example:80/reports/", near, "X-Class", "background")
 	if n := testing.AllocsPerRun(100, func() {
 		p := peer{r: r, s: s}
-		if d := c.decide(&p, known); d.class != "background" {
+		if d := c.decide(&p); d.class != "background" {
 			t.Fatalf("%+v", d)
 		}
 	}); n != 0 {
@@ -252,12 +264,12 @@ func BenchmarkDecide(b *testing.B) {
 		Rule{Match{Path: "/login", Method: "POST"}, "critical"},
 		Rule{When: Match{ClassHeader: "X-Class"}},
 	)
-	s := &settings{trust: Loopback()}
+	s := &settings{trust: Loopback(), classes: known}
 	r := request(b, "GET", "http://h.example:80/reports/", near, "X-Class", "background")
 	b.ReportAllocs()
 	for b.Loop() {
 		p := peer{r: r, s: s}
-		c.decide(&p, known)
+		c.decide(&p)
 	}
 }
 
@@ -273,4 +285,52 @@ func TestFromText(t *testing.T) {
 	if err := f.UnmarshalText([]byte("all")); err == nil || !strings.Contains(err.Error(), `["trusted" "any"]`) {
 		t.Errorf("all: %v", err)
 	}
+}
+
+// The other way round, too: nobody escapes a rule that makes its requests less
+// critical by writing the path in another way.
+func TestOddPathsDoNotEscape(t *testing.T) {
+	c := compileOrFail(t,
+		Rule{Match{Path: "/reports/*"}, "background"},
+		Rule{Match{Path: "/*"}, "critical"},
+	)
+	for _, url := range []string{
+		"/reports/a", "/reports%2Fa", "/%72eports/a", "//reports/a", "/./reports/a", "/x/../reports/a",
+		"/x/%2e%2e/reports/a", "/x%2f..%2freports/a", "/x//../../reports/a", "/x/.%2e//reports/a",
+	} {
+		if d := decideFor(c, request(t, "GET", "http://h"+url, far)); d.class != "background" {
+			t.Errorf("%s: %+v", url, d)
+		}
+	}
+	for _, url := range []string{"/", "/a%2Fb", "/a/../b", "/caf%c3%a9/"} {
+		if d := decideFor(c, request(t, "GET", "http://h"+url, far)); d.class != "critical" {
+			t.Errorf("%s: %+v", url, d)
+		}
+	}
+}
+
+// The oracles are net/url's own: its decoding, and the way in which it
+// resolves references.
+func FuzzReadings(f *testing.F) {
+	f.Add("/a/./b/../c")
+	f.Add("/..//a%2F%2e%2E/")
+	f.Add("/a//..")
+	f.Fuzz(func(t *testing.T, raw string) {
+		u, err := url.ParseRequestURI(raw)
+		if err != nil || !strings.HasPrefix(raw, "/") || strings.HasPrefix(raw, "//") || strings.ContainsAny(raw, "?#") {
+			return
+		}
+		if got := decode(raw, func(byte) bool { return false }); got != u.Path {
+			t.Errorf("%q is decoded to %q, want %q", raw, got, u.Path)
+		}
+		base := &url.URL{Scheme: "http", Host: "h"}
+		want := base.ResolveReference(&url.URL{Path: u.Path}).Path
+		got := removeDots(u.Path)
+		if single := "/" + strings.TrimLeft(got, "/"); single != "/"+strings.TrimLeft(want, "/") { // net/url keeps one at the beginning
+			t.Errorf("%q is %q without dots, want %q", u.Path, got, want)
+		}
+		if plainPath(u) && (len(readings(u)) != 1 || readings(u)[0] != u.Path) {
+			t.Errorf("%q is plain and has the readings %q", raw, readings(u))
+		}
+	})
 }

@@ -19,7 +19,7 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	s := m.settings.Load()
 	p := peer{r: r, s: s}
-	d := s.rules.decide(&p, s.pools)
+	d := s.rules.decide(&p)
 	c := m.newCall(s, &p, &d)
 	if d.ignored != "" {
 		m.sayIgnored(w, d.ignored)
@@ -28,13 +28,13 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		m.serveStream(w, r, next, s, c, &d)
 		return
 	}
-	t, a, err := m.acquire(s, r, m.request(r, c, &d))
+	t, a, err := m.acquire(s, w, r, m.request(r, c, &d))
 	if err != nil {
 		m.notAdmitted(w, r, s, c, a, err)
 		return
 	}
 	c.admitted(t)
-	m.run(w, r, next, s, c, a, nil)
+	m.run(w, r, next, s, c, a)
 }
 
 // newCall notes what is known before anybody was asked.
@@ -43,7 +43,7 @@ func (m *Middleware) newCall(s *settings, p *peer, d *decision) *Call {
 	if c.Class == "" {
 		c.Class = s.fallback
 	}
-	c.Pool = s.pools[c.Class]
+	c.Pool = s.classes[c.Class].pool
 	if _, ok := p.r.Header[HeaderAttempt]; ok && p.trusted() {
 		c.Attempt = attemptOf(p.r.Header)
 	}
@@ -52,11 +52,19 @@ func (m *Middleware) newCall(s *settings, p *peer, d *decision) *Call {
 	return c
 }
 
-// request is what the gate is asked.
+// request is what the gate is asked. The deadline of the request's context,
+// which a middleware outside of this one may have set, bounds the call like one
+// of the client's.
 func (m *Middleware) request(r *http.Request, c *Call, d *decision) plimsoll.Request {
 	timeout, bad := timeoutOf(r.Header)
 	if bad > 0 {
 		m.counters.badTimeout.Add(uint64(bad))
+	}
+	if t, ok := r.Context().Deadline(); ok {
+		left := max(1, time.Until(t)) // 0 would be none
+		if timeout == 0 || left < timeout {
+			timeout = left
+		}
 	}
 	return plimsoll.Request{Class: d.class, Attempt: c.Attempt, Timeout: timeout}
 }
@@ -105,10 +113,10 @@ func (m *Middleware) serveStream(w http.ResponseWriter, r *http.Request, next ht
 	}
 	c.admitted(t)
 	if !s.gateHandshakes {
-		m.run(w, r, next, s, c, nil, nil)
+		m.run(w, r, next, s, c, nil)
 		return
 	}
-	shake, a, err := m.acquire(s, r, m.request(r, c, d))
+	shake, a, err := m.acquire(s, w, r, m.request(r, c, d))
 	if err != nil {
 		t.Release(plimsoll.Cancelled)
 		c.Pool = pool
@@ -117,7 +125,8 @@ func (m *Middleware) serveStream(w http.ResponseWriter, r *http.Request, next ht
 	}
 	c.Waited = shake.Waited
 	c.until(&shake)
-	m.run(w, r, next, s, c, a, &shake)
+	c.shake.Store(&shake)
+	m.run(w, r, next, s, c, a)
 }
 
 // exchange is everything that a request needs while its handler runs, in one
@@ -125,36 +134,48 @@ func (m *Middleware) serveStream(w http.ResponseWriter, r *http.Request, next ht
 type exchange struct {
 	writer writer
 	ctx    callContext
+	body   body
 }
 
-// run calls the handler and ends the call with it, unless it is held. shake is
-// the ticket of a handshake, nil for none.
-func (m *Middleware) run(w http.ResponseWriter, r *http.Request, next http.Handler, s *settings, c *Call, a *ahead, shake *plimsoll.Ticket) {
-	x := &exchange{writer{ResponseWriter: w, ahead: a, connect: r.Method == http.MethodConnect}, callContext{r.Context(), c}}
-	if shake != nil {
-		x.writer.upgraded = func() { shake.Release(plimsoll.OK) }
-	}
-	inner := r.WithContext(&x.ctx)
-	if a != nil {
-		inner.Body = a
-	}
+// run calls the handler and ends the call with it, unless it is held.
+func (m *Middleware) run(w http.ResponseWriter, r *http.Request, next http.Handler, s *settings, c *Call, a *ahead) {
+	x := &exchange{}
+	x.writer = writer{ResponseWriter: w, call: c, ahead: a, connect: r.Method == http.MethodConnect}
+	x.ctx = callContext{r.Context(), c}
+	inner := m.inner(r, x, c, a)
 	returned := false
-	defer func() { m.finish(w, r, s, c, x, shake, returned) }()
+	defer func() { m.finish(w, r, s, c, x, returned) }()
 	next.ServeHTTP(x.writer.wrapped(r), inner)
 	returned = true
 }
 
+// inner is the request that the handler gets.
+func (m *Middleware) inner(r *http.Request, x *exchange, c *Call, a *ahead) *http.Request {
+	if !unread(r) {
+		return r.WithContext(&x.ctx)
+	}
+	c.body = &x.body
+	var inner *http.Request
+	if a == nil {
+		inner = r.WithContext(&x.ctx)
+		x.body.ReadCloser = r.Body
+	} else { // the server's may be changing
+		inner = a.copied.WithContext(&x.ctx)
+		a.copied = inner
+		x.body.ReadCloser = a
+	}
+	inner.Body = &x.body
+	return inner
+}
+
 // finish runs when the handler has returned, and when it panics: it does not
 // recover, so that whoever does sees the panic where it happened.
-func (m *Middleware) finish(w http.ResponseWriter, r *http.Request, s *settings, c *Call, x *exchange, shake *plimsoll.Ticket, returned bool) {
+func (m *Middleware) finish(w http.ResponseWriter, r *http.Request, s *settings, c *Call, x *exchange, returned bool) {
 	c.Status = x.writer.status
 	if c.Status == 0 && returned && !x.writer.hijacked {
 		c.Status = http.StatusOK // what the server sends for a handler that says nothing
 	}
 	o := outcome(r.Context(), c.Status, returned)
-	if x.writer.upgraded != nil {
-		shake.Release(o)
-	}
 	if !c.held.Load() {
 		c.release(o)
 	}
@@ -169,8 +190,10 @@ func (m *Middleware) finish(w http.ResponseWriter, r *http.Request, s *settings,
 	}
 }
 
-// outcome says how a call ended whose handler has. A handler's way of failing
-// says little when its client has left: it may have failed because of that.
+// outcome says how a call ended whose handler has. A handler's way of ending
+// says little when its client has left: it may have failed because of that, and
+// what it wrote may have been read or not. So a client that has its answer and
+// goes before the handler returns counts as cancelled, too.
 func outcome(ctx context.Context, status int, returned bool) plimsoll.Outcome {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -183,16 +206,21 @@ func outcome(ctx context.Context, status int, returned bool) plimsoll.Outcome {
 
 // notAdmitted answers a call that was not started.
 func (m *Middleware) notAdmitted(w http.ResponseWriter, r *http.Request, s *settings, c *Call, a *ahead, err error) {
-	if f, ok := errors.AsType[plimsoll.Refusal](err); ok {
+	f, refused := errors.AsType[plimsoll.Refusal](err)
+	if !refused && errors.Is(r.Context().Err(), context.DeadlineExceeded) {
+		// The gate, which was told of that deadline, was overtaken by it.
+		f, refused = plimsoll.Refusal{Reason: core.Expired, Class: c.Class, Pool: c.Pool, RetryAfter: time.Second}, true
+	}
+	if refused {
 		c.refused(&f)
-		c.Status = m.writeRefusal(w, r, s, &f, a)
+		c.Status = m.writeRefusal(w, r, s, &f, bodyOf(r, a))
 	} else {
 		m.counters.left.Add(1)
 		c.outcome.Store(uint32(plimsoll.Cancelled))
 		c.Status = StatusClientLeft
-		leaveBody(w, r, a)
 		if r.ProtoMajor == 1 {
 			w.Header().Set("Connection", "close")
+			interruptRead(w)
 		}
 		// Nobody is there to read it, as a rule. A client that has only closed
 		// its sending half must not take an empty 200 for an answer.
@@ -212,8 +240,8 @@ func (c *Call) refused(f *plimsoll.Refusal) {
 }
 
 // writeRefusal answers with f and returns the status.
-func (m *Middleware) writeRefusal(w http.ResponseWriter, r *http.Request, s *settings, f *plimsoll.Refusal, a *ahead) int {
-	leaveBody(w, r, a)
+func (m *Middleware) writeRefusal(w http.ResponseWriter, r *http.Request, s *settings, f *plimsoll.Refusal, b *body) int {
+	leaveBody(w, r, b)
 	p := s.page(f)
 	p.write(w, r, *f, "")
 	if grpcType(r) != "" {
@@ -223,8 +251,13 @@ func (m *Middleware) writeRefusal(w http.ResponseWriter, r *http.Request, s *set
 }
 
 // Refuse answers r with f as the middleware's own refusals are answered, with
-// its overrides, and sees to an unread body. It is for handlers behind the
-// middleware that refuse for reasons of their own; the ticket is not touched.
+// its overrides, and sees to an unread body, for which it may wait 20 ms. It is
+// for handlers behind the middleware that refuse for reasons of their own; the
+// ticket is not touched.
 func (m *Middleware) Refuse(w http.ResponseWriter, r *http.Request, f plimsoll.Refusal) {
-	m.writeRefusal(w, r, m.settings.Load(), &f, nil)
+	b := bodyOf(r, nil)
+	if c := FromContext(r.Context()); c != nil && c.body != nil {
+		b = c.body // which knows what has been read of it, whoever has wrapped it since
+	}
+	m.writeRefusal(w, r, m.settings.Load(), &f, b)
 }

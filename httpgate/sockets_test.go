@@ -130,7 +130,7 @@ func newWaiters(t testing.TB, aheadBytes int64) *waiters {
 }
 
 func (h *waiters) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx := &waiting{Context: r.Context(), m: h.m, s: h.s, r: r}
+	ctx := &waiting{Context: r.Context(), m: h.m, s: h.s, w: w, r: r}
 	done := r.Context().Done()
 	if unread(r) {
 		done = ctx.Done()

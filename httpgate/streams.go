@@ -18,6 +18,8 @@ const streamsPool = "streams"
 // StreamGate makes a gate for Options.Streams: up to limit connections at
 // once, 0 for none, and no waiting. Its one pool and its one class are called
 // "streams". Resize("streams", limit, 0, 0) changes the limit while it runs.
+// A connection counts while its handler runs, or until the release of a
+// [Call.Hold] is called.
 func StreamGate(limit int, o plimsoll.Observer) (*plimsoll.Gate, error) {
 	g, err := plimsoll.New(plimsoll.Config{
 		// Nothing is expected of a connection that lives as long as it likes,

@@ -1,6 +1,7 @@
 package httpgate
 
 import (
+	"fmt"
 	"net/http"
 	"net/netip"
 )
@@ -9,6 +10,19 @@ import (
 // same host.
 func Loopback() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+}
+
+// checkMapped refuses IPv4 networks in IPv6's notation: addresses are compared
+// in their own, so nobody would be in one.
+func checkMapped(p netip.Prefix) error {
+	if !p.Addr().Is4In6() {
+		return nil
+	}
+	remedy := "an IPv4 network in its own notation is allowed"
+	if p.Bits() >= 96 {
+		remedy = "write " + netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).String()
+	}
+	return fmt.Errorf("%v is an IPv4 network in IPv6's notation; %s", p, remedy)
 }
 
 // peer answers whether the sender of a request is trusted, and works it out

@@ -19,6 +19,7 @@ type waiting struct {
 
 	m *Middleware
 	s *settings
+	w http.ResponseWriter
 	r *http.Request
 
 	mu     sync.Mutex
@@ -67,9 +68,10 @@ func (w *waiting) begin() {
 				w.m.counters.watched.Add(1)
 				return
 			}
+			w.m.counters.watchFailed.Add(1)
 		}
 	}
-	if !expects(w.r) {
+	if !expects(w.r) && interruptible(w.w) {
 		if w.ahead = newAhead(w.r, &w.m.quota, w.s.aheadBytes); w.ahead != nil {
 			return
 		}
@@ -96,14 +98,14 @@ func (w *waiting) end() {
 
 // acquire asks the gate for r. The body that was read ahead, if any, is
 // returned whether or not there is a ticket.
-func (m *Middleware) acquire(s *settings, r *http.Request, q plimsoll.Request) (plimsoll.Ticket, *ahead, error) {
+func (m *Middleware) acquire(s *settings, w http.ResponseWriter, r *http.Request, q plimsoll.Request) (plimsoll.Ticket, *ahead, error) {
 	ctx := r.Context()
 	if !unread(r) {
 		t, err := m.gate.Acquire(ctx, q)
 		return t, nil, err
 	}
-	w := &waiting{Context: ctx, m: m, s: s, r: r}
-	t, err := m.gate.Acquire(w, q)
-	w.end()
-	return t, w.ahead, err
+	c := &waiting{Context: ctx, m: m, s: s, w: w, r: r}
+	t, err := m.gate.Acquire(c, q)
+	c.end()
+	return t, c.ahead, err
 }

@@ -5,19 +5,21 @@ import (
 	"io"
 	"net"
 	"net/http"
+
+	"github.com/plimsoll-go/plimsoll"
 )
 
-// writer notes the status of an answer. What the server's writer can do, it
-// can do too, directly and through http.ResponseController.
+// writer notes the status of an answer. It does itself what the server's writer can
+// do, or lets http.ResponseController find it; except for http.Pusher and
+// http.CloseNotifier, of which one is used by no browser and one is deprecated.
 type writer struct {
 	http.ResponseWriter
+	call     *Call
 	status   int
 	hijacked bool
 	// ahead is the body that was read ahead, nil otherwise.
-	ahead *ahead
-	// upgraded is called once when the connection stops to be a request's.
-	upgraded func()
-	connect  bool
+	ahead   *ahead
+	connect bool
 }
 
 // hijackWriter is a writer of HTTP/1, which alone can give its connection away.
@@ -35,7 +37,7 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // begin notes the first status that is not informational.
 func (w *writer) begin(status int) {
-	if w.status != 0 || status < 200 && status != http.StatusSwitchingProtocols {
+	if w.status != 0 || w.hijacked || status < 200 && status != http.StatusSwitchingProtocols {
 		return
 	}
 	w.status = status
@@ -45,14 +47,7 @@ func (w *writer) begin(status int) {
 		w.Header().Set("Connection", "close")
 	}
 	if status == http.StatusSwitchingProtocols || w.connect && status < 300 {
-		w.upgrade()
-	}
-}
-
-func (w *writer) upgrade() {
-	if w.upgraded != nil {
-		w.upgraded()
-		w.upgraded = nil
+		w.call.shaken(plimsoll.OK)
 	}
 }
 
@@ -94,10 +89,13 @@ func (w hijackWriter) ReadFrom(r io.Reader) (int64, error) {
 
 // Hijack gives the connection away.
 func (w hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.ahead != nil && w.ahead.pending() { // it would take the next bytes for the body's
+		w.ahead.yield(w.ResponseWriter)
+	}
 	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {
 		w.hijacked = true
-		w.upgrade()
+		w.call.shaken(plimsoll.OK)
 	}
 	return c, rw, err
 }
