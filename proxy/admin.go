@@ -169,6 +169,10 @@ type StatusProxy struct {
 	UpstreamErrors uint64 `json:"upstream_errors"`
 	DialErrors     uint64 `json:"dial_errors"`
 	LogDropped     uint64 `json:"access_log_dropped"`
+	ClassUntrusted uint64 `json:"class_untrusted"`
+	ClassUnknown   uint64 `json:"class_unknown"`
+	TimeoutInvalid uint64 `json:"timeout_invalid"`
+	LeftWaiting    uint64 `json:"left_waiting"`
 }
 
 // Status looks at the server and its gate.
@@ -188,6 +192,7 @@ func (s *Server) Status() StatusPage {
 			Connections: c.Connections, Requests: c.Requests, InFlight: c.InFlight, Held: c.Held,
 			Abandoned: c.Abandoned, Lost: c.Lost, UpstreamDown: c.UpstreamDown,
 			UpstreamErrors: c.UpstreamErrors, DialErrors: c.DialErrors, LogDropped: c.LogDropped,
+			ClassUntrusted: c.ClassUntrusted, ClassUnknown: c.ClassUnknown, TimeoutInvalid: c.TimeoutInvalid, LeftWaiting: c.LeftWaiting,
 		},
 	}
 	for i := range g.Pools {

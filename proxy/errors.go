@@ -36,7 +36,6 @@ func (set *settings) fail(_ http.ResponseWriter, r *http.Request, err error) {
 	case isDialError(err):
 		x.body.stop(w.Header())
 		x.reason = core.Upstream.String()
-		x.server.unsent.add(x.call.Class)
 		x.server.middleware.Refuse(w, r, plimsoll.Refusal{
 			Reason: core.Upstream, Class: x.call.Class, Pool: x.call.Pool, Waited: x.call.Waited, RetryAfter: upstreamRetry,
 		})

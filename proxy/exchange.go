@@ -145,6 +145,10 @@ func (s *Server) onDone(r *http.Request, c *httpgate.Call) {
 		return
 	}
 	x.call = c
+	// Not before: what is counted here the gate has among those that failed.
+	if x.reason == core.Upstream.String() && c.Outcome() == plimsoll.Failed {
+		s.unsent.add(c.Class)
+	}
 	if c.Reason != 0 {
 		x.reason = c.Reason.String()
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -274,10 +275,48 @@ func TestRefusedAsUpstreamIsCounted(t *testing.T) {
 	b.do("POST", "/", strings.NewReader("x"))
 	c := b.raw("GET / HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade\r\nUpgrade: lines\r\n\r\n")
 	io.ReadAll(c)
-	until(t, time.Second, "all have failed", func() bool { return b.outcomes(plimsoll.Failed) == 4 })
+	until(t, time.Second, "all have failed", func() bool {
+		refused := b.server.Counts().UpstreamRefused["background"]
+		failed := b.outcomes(plimsoll.Failed)
+		if failed < refused {
+			t.Errorf("%d of %d that failed", refused, failed)
+		}
+		return refused == 3 && failed == 4
+	})
 	for _, k := range b.server.Status().Pools[0].Classes {
 		if want := map[string]uint64{"background": 3}[k.Name]; k.UpstreamRefused != want {
 			t.Errorf("%s: %d, want %d of %d that failed", k.Name, k.UpstreamRefused, want, k.Outcomes["failed"])
 		}
+	}
+}
+
+// What the gate before the proxy did not follow, operators can see.
+func TestIgnoredHeadersAreCounted(t *testing.T) {
+	b := newBench(t, setup{gate: roomy(), handler: func(w http.ResponseWriter, r *http.Request) {}})
+	get := func(headers ...string) {
+		r, err := http.NewRequest("GET", b.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		res, err := b.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	get("X-Class", "gold")
+	get("X-Class", "critical", "Plimsoll-Timeout-Ms", "soon")
+	nobody := b.config
+	nobody.Trust = []netip.Prefix{}
+	if err := b.server.Reload(nobody); err != nil {
+		t.Fatal(err)
+	}
+	get("X-Class", "critical")
+	get("X-Class", "critical")
+	if p := b.server.Status().Proxy; p.ClassUntrusted != 2 || p.ClassUnknown != 1 || p.TimeoutInvalid != 1 {
+		t.Errorf("%+v", p)
 	}
 }

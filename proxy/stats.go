@@ -49,7 +49,20 @@ type Counts struct {
 	// connections.
 	TunnelIn, TunnelOut uint64
 	// LogDropped counts lines of the access log that were lost.
-	LogDropped            uint64
+	LogDropped uint64
+	// ClassUntrusted counts requests whose peer spoke of its class and is not
+	// trusted, ClassUnknown those whose trusted peer named no class that
+	// exists, TimeoutInvalid deadline headers that could not be used.
+	ClassUntrusted, ClassUnknown, TimeoutInvalid uint64
+	// LeftWaiting counts clients that left while their requests waited,
+	// Unwatched waiting requests whose client's leaving could not be seen,
+	// WatchErrors failures to watch a socket. Watched is a gauge.
+	LeftWaiting, Unwatched, WatchErrors uint64
+	Watched                             int64
+	// AheadBytes is a gauge: of buffers for waiting requests' bodies.
+	// AheadDenied counts requests for which there was none.
+	AheadBytes            int64
+	AheadDenied           uint64
 	Reloads, ReloadErrors uint64
 	ConfigLoaded          time.Time
 }
@@ -57,7 +70,7 @@ type Counts struct {
 // Counts takes a look at the counters, each by itself.
 func (s *Server) Counts() Counts {
 	streams := s.streamsStatus()
-	t := &s.stats
+	t, m := &s.stats, s.middleware.Counters()
 	return Counts{
 		Connections: t.Connections.Load(), Accepted: t.Accepted.Load(),
 		Requests: t.Requests.Load(), InFlight: t.InFlight.Load(), Held: t.Held.Load(),
@@ -67,7 +80,11 @@ func (s *Server) Counts() Counts {
 		Streams: int64(streams.Running), StreamsLimit: int64(streams.Slots),
 		StreamsRefused: t.StreamsRefused.Load(),
 		TunnelIn:       t.TunnelIn.Load(), TunnelOut: t.TunnelOut.Load(),
-		LogDropped: t.LogDropped.Load(), Reloads: t.Reloads.Load(), ReloadErrors: t.ReloadErrors.Load(),
+		LogDropped:     t.LogDropped.Load(),
+		ClassUntrusted: m.UntrustedClass, ClassUnknown: m.BadClass, TimeoutInvalid: m.BadTimeout,
+		LeftWaiting: m.Left, Unwatched: m.Unwatched, WatchErrors: m.WatchFailed, Watched: m.Watched,
+		AheadBytes: m.AheadBytes, AheadDenied: m.AheadDenied,
+		Reloads: t.Reloads.Load(), ReloadErrors: t.ReloadErrors.Load(),
 		ConfigLoaded: s.current.Load().loaded,
 	}
 }

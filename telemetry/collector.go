@@ -41,7 +41,7 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	var p Proxy
 	if c.proxy != nil {
-		p = c.proxy() // before the gate: what the proxy has counted, the gate has too
+		p = c.proxy() // before the gate, which has counted first what both count
 	}
 	s := c.status()
 	out <- c.m.uptime.sample(s.Uptime.Seconds())

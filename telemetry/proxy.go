@@ -30,6 +30,15 @@ type Proxy struct {
 	TunnelIn        uint64 // bytes from clients through upgraded connections
 	TunnelOut       uint64
 	LogDropped      uint64 // access log lines that found no place or could not be written
+	ClassUntrusted  uint64 // requests whose peer spoke of its class and is not trusted
+	ClassUnknown    uint64 // requests whose trusted peer named no class that exists
+	TimeoutInvalid  uint64 // deadline headers that could not be used
+	LeftWaiting     uint64 // clients that left while their requests waited
+	Unwatched       uint64 // waiting requests whose client's leaving could not be seen
+	WatchErrors     uint64 // failures to watch a client's socket
+	Watched         int64  // clients' sockets that are watched now
+	AheadBytes      int64  // of buffers for waiting requests' bodies, now
+	AheadDenied     uint64 // waiting requests for which there was no such buffer
 	Reloads         uint64
 	ReloadErrors    uint64
 	ConfigLoaded    time.Time
@@ -39,6 +48,7 @@ type proxyMetrics struct {
 	connections, accepted, requests, inFlight, held, abandoned, lost        metric
 	dials, dialErrors, upstreamErrors, upstreamRefused, upstreamDown        metric
 	streams, streamsLimit, streamsRefused, tunnelBytes, logDropped, reloads metric
+	ignored, left, unwatched, watchErrors, watched, aheadBytes, aheadDenied metric
 	configLoaded                                                            metric
 }
 
@@ -61,6 +71,13 @@ func newProxyMetrics() proxyMetrics {
 		streamsRefused:  define(Counter, "plimsoll_streams_refused_total", "Upgrades and event streams that were refused because of the limit."),
 		tunnelBytes:     define(Counter, "plimsoll_tunnel_bytes_total", "Bytes through upgraded connections; in is from clients.", "direction"),
 		logDropped:      define(Counter, "plimsoll_access_log_dropped_total", "Access log lines that found no place or could not be written."),
+		ignored:         define(Counter, "plimsoll_ignored_headers_total", "Requests with a header that was not followed: a class from a peer that is not trusted, a class that does not exist, a deadline that is none.", "why"),
+		left:            define(Counter, "plimsoll_left_waiting_total", "Clients that left while their requests waited."),
+		unwatched:       define(Counter, "plimsoll_unwatched_requests_total", "Waiting requests with an unread body whose client's leaving could not be seen."),
+		watchErrors:     define(Counter, "plimsoll_watch_errors_total", "Failures to watch a client's socket, or to set up the watching of any."),
+		watched:         define(Gauge, "plimsoll_watched_connections", "Clients' sockets that are watched because their requests wait."),
+		aheadBytes:      define(Gauge, "plimsoll_ahead_bytes", "Bytes of the buffers for bodies that are read while their requests wait."),
+		aheadDenied:     define(Counter, "plimsoll_ahead_denied_total", "Waiting requests for which there was no such buffer within the bound of all."),
 		reloads:         define(Counter, "plimsoll_config_reloads_total", "Attempts to load a new configuration.", "result"),
 		configLoaded:    define(Gauge, "plimsoll_config_loaded_timestamp_seconds", "When the configuration in force was loaded."),
 	}
@@ -70,7 +87,8 @@ func (m *proxyMetrics) all() []*metric {
 	return []*metric{
 		&m.connections, &m.accepted, &m.requests, &m.inFlight, &m.held, &m.abandoned, &m.lost,
 		&m.dials, &m.dialErrors, &m.upstreamErrors, &m.upstreamRefused, &m.upstreamDown,
-		&m.streams, &m.streamsLimit, &m.streamsRefused, &m.tunnelBytes, &m.logDropped, &m.reloads,
+		&m.streams, &m.streamsLimit, &m.streamsRefused, &m.tunnelBytes, &m.logDropped,
+		&m.ignored, &m.left, &m.unwatched, &m.watchErrors, &m.watched, &m.aheadBytes, &m.aheadDenied, &m.reloads,
 		&m.configLoaded,
 	}
 }
@@ -99,6 +117,15 @@ func (m *proxyMetrics) collect(out chan<- prometheus.Metric, p *Proxy, pools []p
 	out <- m.tunnelBytes.sample(float64(p.TunnelIn), "in")
 	out <- m.tunnelBytes.sample(float64(p.TunnelOut), "out")
 	out <- m.logDropped.sample(float64(p.LogDropped))
+	out <- m.ignored.sample(float64(p.ClassUntrusted), "class_untrusted")
+	out <- m.ignored.sample(float64(p.ClassUnknown), "class_unknown")
+	out <- m.ignored.sample(float64(p.TimeoutInvalid), "timeout_invalid")
+	out <- m.left.sample(float64(p.LeftWaiting))
+	out <- m.unwatched.sample(float64(p.Unwatched))
+	out <- m.watchErrors.sample(float64(p.WatchErrors))
+	out <- m.watched.sample(float64(p.Watched))
+	out <- m.aheadBytes.sample(float64(p.AheadBytes))
+	out <- m.aheadDenied.sample(float64(p.AheadDenied))
 	out <- m.reloads.sample(float64(p.Reloads-p.ReloadErrors), "ok")
 	out <- m.reloads.sample(float64(p.ReloadErrors), "error")
 	if !p.ConfigLoaded.IsZero() {

@@ -42,10 +42,12 @@ func scrape(c *Collector) string {
 
 func TestProxyMetrics(t *testing.T) {
 	text := scrape(NewCollector(state, func() Proxy {
-		return Proxy{Requests: 42, TunnelIn: 7, Reloads: 5, ReloadErrors: 2, UpstreamDown: true, UpstreamRefused: map[string]uint64{"critical": 3}, ConfigLoaded: time.Unix(1_500_000_000, 0)}
+		return Proxy{Requests: 42, TunnelIn: 7, Reloads: 5, ReloadErrors: 2, UpstreamDown: true, ClassUntrusted: 6, LeftWaiting: 9, AheadBytes: 4096, UpstreamRefused: map[string]uint64{"critical": 3}, ConfigLoaded: time.Unix(1_500_000_000, 0)}
 	}))
 	for _, want := range []string{
 		"plimsoll_proxy_requests_total 42\n", `plimsoll_tunnel_bytes_total{direction="in"} 7`, "plimsoll_upstream_down 1\n",
+		`plimsoll_ignored_headers_total{why="class_untrusted"} 6`, `plimsoll_ignored_headers_total{why="timeout_invalid"} 0`,
+		"plimsoll_left_waiting_total 9\n", "plimsoll_ahead_bytes 4096\n",
 		`plimsoll_upstream_refused_total{class="critical",pool="app"} 3`,
 		`plimsoll_config_reloads_total{result="error"} 2`, `plimsoll_config_reloads_total{result="ok"} 3`,
 		"plimsoll_config_loaded_timestamp_seconds 1.5e+09\n",
@@ -109,7 +111,7 @@ func TestEveryMetricIsCollected(t *testing.T) {
 
 func TestNamesAndLabels(t *testing.T) {
 	name := regexp.MustCompile(`^plimsoll_[a-z_]+$`)
-	labels := map[string]bool{"pool": true, "class": true, "reason": true, "outcome": true, "mode": true, "source": true, "direction": true, "result": true}
+	labels := map[string]bool{"pool": true, "class": true, "reason": true, "outcome": true, "mode": true, "source": true, "direction": true, "result": true, "why": true}
 	for _, m := range Metrics() {
 		if !name.MatchString(m.Name) || (m.Kind == Counter) != strings.HasSuffix(m.Name, "_total") {
 			t.Errorf("%s %s", m.Kind, m.Name)

@@ -57,6 +57,7 @@ func warningDocs() []struct{ code, level, about string } {
 		{"unreachable", "warn", "a class that no rule, header or default leads to"},
 		{"rule-shadowed", "warn", "a rule after one that holds whenever it does"},
 		{"claimable", "warn", "a header from anybody gives a class that is more critical than another"},
+		{"header-withheld", "warn", "a rule for trusted peers reads a header that services commonly read, and that others' requests then lose"},
 		{"trust-everyone", "warn", "trust in 0.0.0.0/0 or ::/0"},
 		{"nobody-trusted", "warn", "headers to believe, and nobody who is believed"},
 		{"idle-timeout", "warn", "idle connections closed within the 60s that common balancers keep theirs"},

@@ -202,10 +202,10 @@ func (d *draft) rule(int) value {
 
 func (r *ruleDraft) whenFields() []field {
 	return []field{
-		{key: "path", value: pathPattern(&r.When.Path), absent: "any path", doc: "The path, decoded and cleaned of . and .. segments."},
+		{key: "path", value: pathPattern(&r.When.Path), absent: "any path", doc: "The path, decoded and cleaned of . and .. segments. Where servers may read one differently (encoded slashes, dots or letters, empty segments), every reading is tried, and the call gets the least critical class of those that come out."},
 		{key: "method", value: method(&r.When.Method), absent: "any method", doc: "The method."},
-		{key: "host", value: hostPattern(&r.When.Host), absent: "any host", doc: "The host, without its port and without regard to case."},
-		{key: "header", value: pairs{&r.When.Header}, absent: "any headers", doc: "Headers that must be there, each once and with that very value; * means any value."},
+		{key: "host", value: hostPattern(&r.When.Host), absent: "any host", doc: "The host, without its port, without a dot at its end and without regard to case."},
+		{key: "header", value: pairs{&r.When.Header}, absent: "any headers", doc: "Headers that must be there, each once and with that very value; * means any value. A rule for trusted peers makes them headers that speak of the class, which the service gets from trusted peers only."},
 		{key: "from", value: oneOf(&r.from, "trusted", "any"), absent: "trusted when there is a header, else any", doc: "Whose calls the rule holds for: peers in trust, or everybody."},
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -132,9 +133,39 @@ func (w *warner) rule(i int) {
 			break
 		}
 	}
+	w.withheld(k, path)
 	if len(k.When.Header) > 0 && !k.When.Trusted && w.above(k.Class) {
 		w.add(Warn, "claimable", path+".when.from", "lets every client have class %s by sending a header; from: trusted believes only the peers in trust", k.Class)
 	}
+}
+
+// withheld is about headers that say more than a class. What speaks of a class
+// is passed on from trusted peers only, so that the service behind need not ask
+// whom to believe; it would miss these.
+func (w *warner) withheld(k *Rule, path string) {
+	if !k.When.Trusted {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.When.Header)) {
+		if ordinary[strings.ToLower(name)] {
+			w.add(Warn, "header-withheld", path+".when.header", "makes %s a header that speaks of the class: it is taken away from requests of everybody who is not in trust, and the service does not get it; from: any leaves it alone and lets every client choose class %s, and a header that says nothing else, such as X-Criticality, needs neither", name, k.Class)
+		}
+	}
+}
+
+// ordinary are the request headers that services commonly read (RFC 9110, 9111,
+// 6265, 7239, Fetch, Trace Context), in lower case.
+var ordinary = map[string]bool{
+	"accept": true, "accept-charset": true, "accept-encoding": true, "accept-language": true,
+	"authorization": true, "cache-control": true, "content-encoding": true, "content-language": true,
+	"content-length": true, "content-type": true, "cookie": true, "date": true, "dnt": true,
+	"forwarded": true, "from": true, "idempotency-key": true, "if-match": true, "if-modified-since": true,
+	"if-none-match": true, "if-range": true, "if-unmodified-since": true, "origin": true, "pragma": true,
+	"prefer": true, "priority": true, "range": true, "referer": true, "save-data": true,
+	"sec-fetch-dest": true, "sec-fetch-mode": true, "sec-fetch-site": true, "sec-fetch-user": true,
+	"traceparent": true, "tracestate": true, "user-agent": true, "via": true,
+	"x-api-key": true, "x-csrf-token": true, "x-forwarded-for": true, "x-forwarded-host": true,
+	"x-forwarded-proto": true, "x-real-ip": true, "x-request-id": true, "x-requested-with": true,
 }
 
 // above tells whether a class is more critical than another of its pool.
