@@ -88,6 +88,7 @@ type settings struct {
 	statuses       map[string]map[plimsoll.Reason]int
 	classes        map[string]class
 	fallback       string // the default class
+	least          string // the least critical one that rules and default can give
 	pages          map[pageKey]*page
 }
 
@@ -212,6 +213,7 @@ func newSettings(o *Options) (*settings, error) {
 }
 
 func (s *settings) checkClasses() error {
+	s.least = s.fallback
 	if s.rules == nil {
 		return nil
 	}
@@ -219,6 +221,9 @@ func (s *settings) checkClasses() error {
 		k := &s.rules.list[i]
 		if _, ok := s.classes[k.class]; !ok && k.classHeader == "" {
 			return fmt.Errorf("httpgate: rule %d: the gate has no class %q", i+1, k.class)
+		}
+		if k.classHeader == "" && s.rank(k.class) > s.rank(s.least) {
+			s.least = k.class
 		}
 	}
 	return nil

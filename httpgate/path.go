@@ -1,6 +1,7 @@
 package httpgate
 
 import (
+	"bytes"
 	"net/url"
 	"path"
 	"slices"
@@ -8,25 +9,52 @@ import (
 )
 
 // plainPath says whether every server reads the path of u alike: nothing in it
-// is encoded that need not be, and it has neither dots nor empty segments.
+// is encoded that need not be, and it has no dots, no empty segments, no
+// parameters and no backslashes.
 func plainPath(u *url.URL) bool {
-	return u.RawPath == "" && !strings.Contains(u.Path, "//") && !strings.Contains(u.Path, "/.")
+	if u.RawPath != "" {
+		return false
+	}
+	after := byte(0)
+	for i := range len(u.Path) {
+		c := u.Path[i]
+		if c == ';' || c == '\\' || after == '/' && (c == '/' || c == '.') {
+			return false
+		}
+		after = c
+	}
+	return true
 }
 
+// maxOdd is the longest path, in bytes, that is tried in every reading.
+const maxOdd = 2 << 10
+
 // readings are the paths that servers take u's for, the most usual first. They
-// differ in two ways. Decoding: of everything; of each segment by itself, so
-// that an encoded slash is a letter like others; of nothing that could have
-// been written plainly. And what is done then: empty segments merged and dots
-// resolved; dots resolved alone, as RFC 3986 5.2.4 has it; nothing.
+// differ in what is decoded: everything; each segment by itself, so that an
+// encoded slash is a letter like others; nothing that could have been written
+// plainly. In what separates segments: a slash; a backslash too. In what a
+// semicolon begins: nothing; a parameter, which is no part of the segment. And
+// in what is done then: empty segments merged and dots resolved; dots resolved
+// alone, as RFC 3986 5.2.4 has it; nothing.
 func readings(u *url.URL) []string {
-	decodings := []string{u.Path}
+	ways := []string{u.Path}
 	if u.RawPath != "" {
 		raw := u.EscapedPath()
-		decodings = append(decodings, decode(raw, func(c byte) bool { return c == '/' }),
+		ways = append(ways, decode(raw, func(c byte) bool { return c == '/' }),
 			decode(raw, func(c byte) bool { return c > ' ' && c < 0x7f }))
 	}
+	if strings.Contains(u.Path, `\`) {
+		for _, p := range ways {
+			ways = append(ways, strings.ReplaceAll(p, `\`, "/"))
+		}
+	}
+	if strings.Contains(u.Path, ";") {
+		for _, p := range ways {
+			ways = append(ways, dropParameters(p))
+		}
+	}
 	var all []string
-	for _, p := range decodings {
+	for _, p := range ways {
 		for _, r := range [...]string{cleanPath(p), removeDots(p), p} {
 			if !slices.Contains(all, r) {
 				all = append(all, r)
@@ -76,19 +104,36 @@ func cleanPath(p string) string {
 
 // removeDots resolves dots and leaves empty segments as they are.
 func removeDots(p string) string {
-	var out []string
-	segments := strings.Split(p, "/")
-	for i, s := range segments {
-		dots := s == "." || s == ".."
+	b := make([]byte, 0, len(p))
+	for more := true; more; {
+		var s string
+		s, p, more = strings.Cut(p, "/")
 		switch {
-		case !dots:
-			out = append(out, s)
-		case s == ".." && len(out) > 1: // the first is what precedes the first slash
-			out = out[:len(out)-1]
-		}
-		if dots && i == len(segments)-1 {
-			out = append(out, "")
+		case s == ".":
+		case s == "..": // what is there ends with a slash
+			if i := bytes.LastIndexByte(b[:max(0, len(b)-1)], '/'); i >= 0 {
+				b = b[:i+1]
+			}
+		case more:
+			b = append(append(b, s...), '/')
+		default:
+			b = append(b, s...)
 		}
 	}
-	return strings.Join(out, "/")
+	return string(b)
+}
+
+// dropParameters cuts each segment off at its first semicolon.
+func dropParameters(p string) string {
+	b := make([]byte, 0, len(p))
+	for more := true; more; {
+		var s string
+		s, p, more = strings.Cut(p, "/")
+		s, _, _ = strings.Cut(s, ";")
+		b = append(b, s...)
+		if more {
+			b = append(b, '/')
+		}
+	}
+	return string(b)
 }

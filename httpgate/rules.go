@@ -58,9 +58,11 @@ type Match struct {
 	// elsewhere for anything without a slash. It begins with "/" or "*".
 	//
 	// Servers do not agree on what such segments mean, nor on encoded slashes,
-	// dots and letters. A path that has any is tried in every reading, and the
-	// request gets the least critical of the classes that come out: neither
-	// /checkout/../reports nor /reports/..%2Fcheckout/ can dress as the other.
+	// dots and letters, on backslashes and on parameters after a semicolon. A
+	// path that has any is tried in every reading, and the request gets the
+	// least critical of the classes that come out: neither /checkout/../reports
+	// nor /reports/..%2Fcheckout/ can dress as the other. One of more than 2 KiB
+	// gets the least critical class that any rule or the default could give it.
 	Path string
 	// Method is compared as it stands.
 	Method string
@@ -239,8 +241,15 @@ func (c *Rules) decide(p *peer) decision {
 	if c == nil || len(c.list) == 0 {
 		return decision{}
 	}
-	if plainPath(p.r.URL) {
-		return c.decideAs(p, p.r.URL.Path)
+	switch u := p.r.URL; {
+	case plainPath(u):
+		return c.decideAs(p, u.Path)
+	case len(u.Path) > maxOdd || len(u.RawPath) > maxOdd:
+		d := c.decideAs(p, cleanPath(u.Path))
+		if d.header == "" && p.s.rank(d.class) < p.s.rank(p.s.least) {
+			d.class = p.s.least
+		}
+		return d
 	}
 	var least decision
 	for i, path := range readings(p.r.URL) {

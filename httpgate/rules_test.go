@@ -1,6 +1,7 @@
 package httpgate
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -36,7 +37,11 @@ const (
 var known = map[string]class{"critical": {"app", 0}, "background": {"app", 1}}
 
 func decideFor(c *Rules, r *http.Request) decision {
-	p := peer{r: r, s: &settings{trust: Loopback(), classes: known, fallback: "background"}}
+	s := &settings{trust: Loopback(), classes: known, fallback: "background", rules: c}
+	if err := s.checkClasses(); err != nil {
+		panic(err)
+	}
+	p := peer{r: r, s: s}
 	return c.decide(&p)
 }
 
@@ -296,13 +301,14 @@ func TestOddPathsDoNotEscape(t *testing.T) {
 	)
 	for _, url := range []string{
 		"/reports/a", "/reports%2Fa", "/%72eports/a", "//reports/a", "/./reports/a", "/x/../reports/a",
-		"/x/%2e%2e/reports/a", "/x%2f..%2freports/a", "/x//../../reports/a", "/x/.%2e//reports/a",
+		"/x/..;/reports/a", "/;x/reports/a", "/reports;x/a", `/reports\a`, `/x\..\reports\a`, "/reports%5Ca", "/reports%3Bx/a", `/x;y\..;z/reports;/a`,
+		"/a/" + strings.Repeat("./", maxOdd), "/x/%2e%2e/reports/a", "/x%2f..%2freports/a", "/x//../../reports/a", "/x/.%2e//reports/a",
 	} {
 		if d := decideFor(c, request(t, "GET", "http://h"+url, far)); d.class != "background" {
 			t.Errorf("%s: %+v", url, d)
 		}
 	}
-	for _, url := range []string{"/", "/a%2Fb", "/a/../b", "/caf%c3%a9/"} {
+	for _, url := range []string{"/", "/a%2Fb", "/a/../b", "/caf%c3%a9/", "/a;session=1/b;x", `/a\b`} {
 		if d := decideFor(c, request(t, "GET", "http://h"+url, far)); d.class != "critical" {
 			t.Errorf("%s: %+v", url, d)
 		}
@@ -333,4 +339,19 @@ func FuzzReadings(f *testing.F) {
 			t.Errorf("%q is plain and has the readings %q", raw, readings(u))
 		}
 	})
+}
+
+// What an odd path costs, at its longest.
+func BenchmarkDecideOdd(b *testing.B) {
+	var rules []Rule
+	for i := range 50 {
+		rules = append(rules, Rule{Match{Path: fmt.Sprintf("/a*/%d/*", i)}, "critical"})
+	}
+	c := compileOrFail(b, rules...)
+	s := &settings{trust: Loopback(), classes: known, fallback: "background"}
+	r := request(b, "GET", "/%61"+strings.Repeat(`/;\..`, maxOdd/8), far)
+	b.ReportMetric(float64(len(readings(r.URL))), "readings")
+	for b.Loop() {
+		c.decide(&peer{r: r, s: s})
+	}
 }
