@@ -197,9 +197,9 @@ func (x *exchange) soFar(total time.Duration) (o plimsoll.Outcome, upstream time
 		upstream = total - x.sent.Sub(x.started)
 	}
 	switch {
-	case x.left && !x.ended, x.left && x.events:
+	case x.left && (x.events || !x.ended):
 		o = plimsoll.Cancelled
-	case x.held: // what was sent and not answered in time is unknown
+	case x.held && !x.ended: // what was sent and not answered in time is unknown
 		o = plimsoll.Unknown
 	case o == plimsoll.OK && !x.events && !x.deadline.IsZero() && x.sent.Add(x.took).After(x.deadline):
 		o = plimsoll.Late

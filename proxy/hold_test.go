@@ -281,6 +281,28 @@ func TestClientLeavesMidBody(t *testing.T) {
 	}
 }
 
+// The line of a call that was given up says what the gate says, also when it
+// has ended before its handler returned.
+func TestOutcomeOfAbandonedCalls(t *testing.T) {
+	started := time.Now().Add(-time.Second)
+	for want, x := range map[plimsoll.Outcome]*exchange{
+		plimsoll.Unknown:   {held: true, deadline: started},
+		plimsoll.Cancelled: {held: true, left: true, ended: true, outcome: plimsoll.Cancelled},
+		plimsoll.Lost:      {held: true, ended: true, outcome: plimsoll.Lost},
+		plimsoll.Late:      {held: true, ended: true, outcome: plimsoll.OK, deadline: started, took: time.Millisecond},
+		plimsoll.OK:        {left: true, ended: true, outcome: plimsoll.OK}, // before it left
+	} {
+		x.started, x.sent = started, started
+		if got, _, _ := x.soFar(time.Second); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	x := &exchange{held: true, left: true, started: started, sent: started}
+	if got, _, _ := x.soFar(time.Second); got != plimsoll.Cancelled {
+		t.Errorf("%v while its upstream is at work, want cancelled", got)
+	}
+}
+
 // Nothing to send to: a refusal, since nothing was sent.
 func TestDeadUpstreamRefuses(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
