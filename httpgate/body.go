@@ -76,13 +76,13 @@ const (
 // must be called before the answer is written.
 //
 // A body that was announced with Expect is not touched, and the connection
-// closes. Another one is read up to a bound in bytes and one in time; at
+// closes; nor is one whose connection is to close anyway. Another one is read up to a bound in bytes and one in time; at
 // either the connection closes. A server would do it by itself, without a
 // bound in time.
 func leaveBody(w http.ResponseWriter, r *http.Request, b *body) {
 	switch {
 	case b == nil || b.complete():
-	case b.pending() || expects(r) || r.ContentLength > drainMax:
+	case b.pending() || expects(r) || r.ContentLength > drainMax || hasToken(w.Header()["Connection"], "close"):
 		abandonBody(w)
 	default:
 		drain(w, b)

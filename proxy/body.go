@@ -116,11 +116,7 @@ func (b *requestBody) end(err error) {
 			// and a deadline would look like one.
 			_ = http.NewResponseController(b.x.base).SetReadDeadline(time.Time{})
 		}
-		for k, v := range b.trailer {
-			if _, ok := b.onward[k]; ok {
-				b.onward[k] = v
-			}
-		}
+		b.fillTrailer()
 	} else if errors.Is(err, os.ErrDeadlineExceeded) && !b.closed {
 		b.state.Store(bodyStalled)
 	} else if b.protocol == "HTTP/1.1" && !broken(err) {
@@ -129,6 +125,26 @@ func (b *requestBody) end(err error) {
 		b.state.Store(bodyFailed)
 	}
 	b.closed = true
+}
+
+// passTrailer takes the trailer of the request that is sent. The body may have
+// ended before, when its beginning was read while the call waited.
+func (b *requestBody) passTrailer(onward http.Header) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.onward = onward
+	if b.state.Load() == bodyEnded {
+		b.fillTrailer()
+	}
+}
+
+// fillTrailer hands on what was announced and has come.
+func (b *requestBody) fillTrailer() {
+	for k, v := range b.trailer {
+		if _, ok := b.onward[k]; ok {
+			b.onward[k] = v
+		}
+	}
 }
 
 // broken says that a body ended with its connection, or was read no further.

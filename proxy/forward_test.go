@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -353,4 +354,26 @@ func TestNoSilentRepeat(t *testing.T) {
 		}
 	}
 	until(t, time.Second, "two outcomes unknown", func() bool { return b.outcomes(plimsoll.Unknown) == 2 })
+}
+
+// A trailer goes on whether its body ends before the request is sent or after.
+func TestTrailerOfABodyReadBefore(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		x := &exchange{}
+		r := &http.Request{Body: io.NopCloser(strings.NewReader("")), ContentLength: -1, Trailer: http.Header{"Sum": {"17"}}, Header: http.Header{}, URL: &url.URL{}}
+		x.body.init(x, r)
+		onward := http.Header{"Sum": nil}
+		if !before {
+			x.body.passTrailer(onward)
+		}
+		if _, err := io.ReadAll(&x.body); err != nil {
+			t.Fatal(err)
+		}
+		if before {
+			x.body.passTrailer(onward)
+		}
+		if onward.Get("Sum") != "17" {
+			t.Errorf("before %v: %v", before, onward)
+		}
+	}
 }

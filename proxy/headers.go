@@ -37,7 +37,7 @@ func (set *settings) rewrite(p *httputil.ProxyRequest) {
 				delete(p.Out.Trailer, name)
 			}
 		}
-		x.body.onward = p.Out.Trailer
+		x.body.passTrailer(p.Out.Trailer)
 	}
 }
 
